@@ -254,7 +254,7 @@ constinit Operator relu6{
     .num_nodes = std::size(relu6_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input`, but no less than 0 and no more than 6, elementwise; NaN stays NaN.",
+    .doc = "`input` limited to the range 0 to 6, elementwise; NaN stays NaN.",
     .abi = described_as("relu6"),
 };
 
@@ -271,8 +271,7 @@ constinit Operator hardtanh{
     .num_nodes = std::size(hardtanh_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input`, but no less than min_val and no more than max_val, elementwise; NaN stays "
-           "NaN.",
+    .doc = "`input` limited to the range min_val to max_val, elementwise; NaN stays NaN.",
     .abi = described_as("hardtanh"),
 };
 
@@ -290,8 +289,8 @@ constinit Operator selu{
     .num_nodes = std::size(selu_nodes),
     .has_gradient = true,
     .tolerance = "7 ulp",
-    .doc = "elu with the scale and alpha under which means and variances keep, elementwise. "
-           "Integers are taken as the default dtype.",
+    .doc = "elu with the scale and alpha that keep mean and variance unchanged from layer to "
+           "layer, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("selu"),
 };
 
@@ -310,7 +309,7 @@ constinit Operator celu{
     .has_gradient = true,
     .tolerance = "7 ulp",
     .doc = "`input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers "
-           "are taken as the default dtype.",
+           "are converted to the default dtype.",
     .abi = described_as("celu"),
 };
 
@@ -328,8 +327,8 @@ constinit Operator mish{
     .num_nodes = std::size(mish_nodes),
     .has_gradient = true,
     .tolerance = "14 ulp",
-    .doc = "input * tanh(log(1 + exp(input))), elementwise. Integers are taken as the default "
-           "dtype.",
+    .doc = "input * tanh(log(1 + exp(input))), elementwise. Integers are converted to the default"
+           " dtype.",
     .abi = described_as("mish"),
 };
 
@@ -347,7 +346,7 @@ constinit Operator softsign{
     .num_nodes = std::size(softsign_nodes),
     .has_gradient = true,
     .tolerance = "2 ulp",
-    .doc = "input / (1 + abs(input)), elementwise. Integers are taken as the default dtype.",
+    .doc = "input / (1 + abs(input)), elementwise. Integers are converted to the default dtype.",
     .abi = described_as("softsign"),
 };
 
@@ -365,8 +364,8 @@ constinit Operator logsigmoid{
     .num_nodes = std::size(logsigmoid_nodes),
     .has_gradient = true,
     .tolerance = "6 ulp",
-    .doc = "log(sigmoid(input)), elementwise, without overflow on the way. Integers are taken as "
-           "the default dtype.",
+    .doc = "log(sigmoid(input)), elementwise, without intermediate overflow. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("logsigmoid"),
 };
 
@@ -401,7 +400,7 @@ constinit Operator softshrink{
     .num_nodes = std::size(softshrink_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "`input` moved by lambd towards 0, and 0 where it would pass it, elementwise; NaN "
+    .doc = "`input` moved towards 0 by lambd, and 0 where that would cross 0, elementwise; NaN "
            "stays NaN.",
     .abi = described_as("softshrink"),
 };
@@ -420,7 +419,7 @@ constinit Operator shrink{
     .num_nodes = std::size(shrink_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "`input` moved by `bias` towards 0 where it is below -lambd or above lambd, and 0 "
+    .doc = "`input` moved towards 0 by `bias` where it is below -lambd or above lambd, and 0 "
            "elsewhere, also for NaN.",
     .abi = described_as("shrink"),
 };
@@ -439,7 +438,7 @@ constinit Operator tanhshrink{
     .num_nodes = std::size(tanhshrink_nodes),
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "input - tanh(input), elementwise. Integers are taken as the default dtype.",
+    .doc = "input - tanh(input), elementwise. Integers are converted to the default dtype.",
     .abi = described_as("tanhshrink"),
 };
 
@@ -457,7 +456,7 @@ constinit Operator threshold{
     .num_nodes = std::size(threshold_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` where it is above the threshold, and the value elsewhere; NaN stays NaN.",
+    .doc = "`input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.",
     .abi = described_as("threshold"),
 };
 

@@ -112,8 +112,8 @@ constinit Operator movedim{
     .decompose = decompose_movedim,
     .uses = movedim_uses,
     .tolerance = "exact",
-    .doc = "`input`, as a view, with the dimensions `source` at the places `destination`, and the"
-           " others in their order.",
+    .doc = "A view of `input` with the dimensions `source` moved to the positions `destination`; "
+           "the others keep their order.",
     .abi = described_as("movedim"),
 };
 
@@ -124,8 +124,8 @@ constinit Operator unflatten{
     .decompose = decompose_unflatten,
     .uses = unflatten_uses,
     .tolerance = "exact",
-    .doc = "`input`, as a view where it can be one, with dimension `dim` split into `sizes`, of "
-           "which one may be -1 and is found.",
+    .doc = "`input` with dimension `dim` split into `sizes`, as a view where possible. One size "
+           "may be -1 and is computed.",
     .abi = described_as("unflatten"),
 };
 
@@ -136,8 +136,8 @@ constinit Operator tile{
     .decompose = decompose_tile,
     .uses = tile_uses,
     .tolerance = "exact",
-    .doc = "`input`, `dims` times along its last dimensions; where there are more numbers than "
-           "dimensions, new ones come in front.",
+    .doc = "`input` repeated `dims` times along its last dimensions; more numbers than dimensions"
+           " add new dimensions in front.",
     .abi = described_as("tile"),
 };
 
@@ -148,8 +148,8 @@ constinit Operator repeat_interleave{
     .decompose = decompose_repeat_interleave,
     .uses = repeat_interleave_uses,
     .tolerance = "exact",
-    .doc = "Each slice of `input` along `dim`, or each element in row-major order, `repeats` "
-           "times, one after the other.",
+    .doc = "Each slice of `input` along `dim`, or each element in row-major order, repeated "
+           "`repeats` times in a row.",
     .abi = described_as("repeat_interleave"),
 };
 
@@ -161,9 +161,9 @@ constinit Operator repeat_interleave_by{
     .decompose = decompose_repeat_interleave_by,
     .uses = repeat_interleave_by_uses,
     .tolerance = "exact",
-    .doc = "Each slice of `input` along `dim`, or each element in row-major order, as many times "
-           "as its number in `repeats`, a vector of int64 or int32, or the one number there, "
-           "says.",
+    .doc = "Each slice of `input` along `dim`, or each element in row-major order, repeated as "
+           "many times as `repeats` says for it. `repeats` is a vector of int64 or int32; one "
+           "number stands for all.",
     .abi = described_as("repeat_interleave_by"),
 };
 
@@ -174,8 +174,9 @@ constinit Operator diag{
     .decompose = decompose_diag,
     .uses = diag_uses,
     .tolerance = "exact",
-    .doc = "A matrix with the vector `input` on the given diagonal and zeros elsewhere, or the "
-           "elements of a matrix on that diagonal; a positive one lies above the main diagonal.",
+    .doc = "For a vector, the matrix with `input` on the given diagonal and zeros elsewhere; for "
+           "a matrix, the elements on that diagonal. A positive diagonal lies above the main "
+           "diagonal.",
     .abi = described_as("diag"),
 };
 
@@ -186,8 +187,8 @@ constinit Operator diag_embed{
     .decompose = decompose_diag_embed,
     .uses = diag_embed_uses,
     .tolerance = "exact",
-    .doc = "Matrices with the elements along input's last dimension on the diagonal `offset` and "
-           "zeros elsewhere; their rows and columns are the dimensions `dim1` and `dim2`.",
+    .doc = "Matrices with the elements of input's last dimension on the diagonal `offset` and "
+           "zeros elsewhere; `dim1` and `dim2` are the dimensions of their rows and columns.",
     .abi = described_as("diag_embed"),
 };
 
@@ -198,8 +199,8 @@ constinit Operator rot90{
     .decompose = decompose_rot90,
     .uses = rot90_uses,
     .tolerance = "exact",
-    .doc = "`input` turned `k` times by 90 degrees in the plane of the two dimensions `dims`, "
-           "from the first to the second.",
+    .doc = "`input` rotated `k` times by 90 degrees in the plane of the two dimensions `dims`, "
+           "from the first towards the second.",
     .abi = described_as("rot90"),
 };
 
@@ -210,8 +211,8 @@ constinit Operator pixel_shuffle{
     .decompose = decompose_pixel_shuffle,
     .uses = pixel_shuffle_uses,
     .tolerance = "exact",
-    .doc = "`input` of [..., C * r * r, H, W] as [..., C, H * r, W * r], where r is "
-           "`upscale_factor` and each channel's squares of r by r lay in as many channels.",
+    .doc = "`input` of [..., C * r * r, H, W] rearranged to [..., C, H * r, W * r], where r is "
+           "`upscale_factor`: each r by r square of a channel comes from r * r channels.",
     .abi = described_as("pixel_shuffle"),
 };
 
@@ -222,8 +223,8 @@ constinit Operator pixel_unshuffle{
     .decompose = decompose_pixel_unshuffle,
     .uses = pixel_unshuffle_uses,
     .tolerance = "exact",
-    .doc = "`input` of [..., C, H * r, W * r] as [..., C * r * r, H, W], where r is "
-           "`downscale_factor`: what pixel_shuffle undoes.",
+    .doc = "`input` of [..., C, H * r, W * r] rearranged to [..., C * r * r, H, W], where r is "
+           "`downscale_factor`: the inverse of pixel_shuffle.",
     .abi = described_as("pixel_unshuffle"),
 };
 

@@ -105,12 +105,12 @@ constinit Operator scaled_dot_product_attention{
     .decompose = decompose_scaled_dot_product_attention,
     .uses = scaled_dot_product_attention_uses,
     .tolerance = "accumulation",
-    .doc = "softmax(query @ key^T * scale + attn_mask) @ value of query, [..., l, e], key, [..., "
-           "s, e], and value, [..., s, v]. A bool mask tells which keys take part, `is_causal` "
-           "that those up to the query's own place do; a query for which none does gets zeros. "
-           "Without `scale`, 1 / sqrt(e). `enable_gqa` lets groups of query's heads (the third "
-           "last dimension) share the fewer heads of key and value. `dropout_p` is applied to the"
-           " weights, whenever it is not 0.",
+    .doc = "softmax(query @ key^T * scale + attn_mask) @ value for query of [..., l, e], key of "
+           "[..., s, e] and value of [..., s, v]. A bool mask is true where a key takes part; "
+           "`is_causal` lets the keys up to the query's own position take part. A query for which"
+           " no key takes part gives zeros. `scale` is 1 / sqrt(e) by default. With `enable_gqa`,"
+           " groups of query's heads (the third last dimension) share the fewer heads of key and "
+           "value. `dropout_p` is applied to the weights whenever it is not 0.",
     .abi = described_as("scaled_dot_product_attention"),
 };
 
@@ -124,10 +124,10 @@ constinit Operator native_attention{
     .uses = native_attention_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "scaled_dot_product_attention of query, [b, h, l, e], key and value, [b, g, s, ...] "
-           "with h a multiple of g, with a mask of [b, h, l, s]; and the logarithms of the sums "
-           "that its softmax divides by, [b, h, l], inf where a query gets zeros (float32 for "
-           "float16 and bfloat16).",
+    .doc = "scaled_dot_product_attention of query, [b, h, l, e], and key and value, [b, g, s, "
+           "...] with h a multiple of g, with a mask of [b, h, l, s]; and the logarithms of the "
+           "sums that its softmax divides by, [b, h, l], which are inf where a query gives zeros "
+           "(float32 for float16 and bfloat16).",
     .abi = described_as("native_attention"),
 };
 
@@ -155,7 +155,7 @@ constinit Operator attention_mask_backward{
     .decompose = decompose_attention_mask_backward,
     .uses = attention_mask_backward_uses,
     .tolerance = "accumulation",
-    .doc = "The gradient of native_attention by an additive mask.",
+    .doc = "The gradient of native_attention with respect to an additive mask.",
     .abi = described_as("attention_mask_backward"),
 };
 

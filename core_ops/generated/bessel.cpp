@@ -123,8 +123,8 @@ constinit Operator bessel_j0{
     .uses = bessel_j0_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The Bessel function of the first kind and of order 0, elementwise; 0 at infinity. "
-           "Integers are taken as the default dtype.",
+    .doc = "The Bessel function of the first kind of order 0, elementwise; 0 at infinity. "
+           "Integers are converted to the default dtype.",
     .abi = described_as("bessel_j0"),
 };
 
@@ -136,8 +136,8 @@ constinit Operator bessel_j1{
     .uses = bessel_j1_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The Bessel function of the first kind and of order 1, elementwise; 0 at infinity. "
-           "Integers are taken as the default dtype.",
+    .doc = "The Bessel function of the first kind of order 1, elementwise; 0 at infinity. "
+           "Integers are converted to the default dtype.",
     .abi = described_as("bessel_j1"),
 };
 
@@ -149,8 +149,8 @@ constinit Operator bessel_y0{
     .uses = bessel_y0_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The Bessel function of the second kind and of order 0, elementwise; -inf at 0, NaN "
-           "below, and 0 at infinity. Integers are taken as the default dtype.",
+    .doc = "The Bessel function of the second kind of order 0, elementwise; -inf at 0, NaN below "
+           "0, and 0 at infinity. Integers are converted to the default dtype.",
     .abi = described_as("bessel_y0"),
 };
 
@@ -162,8 +162,8 @@ constinit Operator bessel_y1{
     .uses = bessel_y1_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The Bessel function of the second kind and of order 1, elementwise; -inf at 0, NaN "
-           "below, and 0 at infinity. Integers are taken as the default dtype.",
+    .doc = "The Bessel function of the second kind of order 1, elementwise; -inf at 0, NaN below "
+           "0, and 0 at infinity. Integers are converted to the default dtype.",
     .abi = described_as("bessel_y1"),
 };
 
@@ -175,8 +175,8 @@ constinit Operator modified_bessel_k0{
     .uses = modified_bessel_k0_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The modified Bessel function of the second kind and of order 0, elementwise; inf at "
-           "0, and NaN below. Integers are taken as the default dtype.",
+    .doc = "The modified Bessel function of the second kind of order 0, elementwise; inf at 0, "
+           "and NaN below 0. Integers are converted to the default dtype.",
     .abi = described_as("modified_bessel_k0"),
 };
 
@@ -188,8 +188,8 @@ constinit Operator modified_bessel_k1{
     .uses = modified_bessel_k1_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The modified Bessel function of the second kind and of order 1, elementwise; inf at "
-           "0, and NaN below. Integers are taken as the default dtype.",
+    .doc = "The modified Bessel function of the second kind of order 1, elementwise; inf at 0, "
+           "and NaN below 0. Integers are converted to the default dtype.",
     .abi = described_as("modified_bessel_k1"),
 };
 
@@ -201,9 +201,9 @@ constinit Operator scaled_modified_bessel_k0{
     .uses = scaled_modified_bessel_k0_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "exp(input) times the modified Bessel function of the second kind and of order 0, "
-           "elementwise, without underflow on the way; inf at 0, and NaN below. Integers are "
-           "taken as the default dtype.",
+    .doc = "exp(input) times the modified Bessel function of the second kind of order 0, "
+           "elementwise, without intermediate underflow; inf at 0, and NaN below 0. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("scaled_modified_bessel_k0"),
 };
 
@@ -215,9 +215,9 @@ constinit Operator scaled_modified_bessel_k1{
     .uses = scaled_modified_bessel_k1_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "exp(input) times the modified Bessel function of the second kind and of order 1, "
-           "elementwise, without underflow on the way; inf at 0, and NaN below. Integers are "
-           "taken as the default dtype.",
+    .doc = "exp(input) times the modified Bessel function of the second kind of order 1, "
+           "elementwise, without intermediate underflow; inf at 0, and NaN below 0. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("scaled_modified_bessel_k1"),
 };
 
@@ -228,8 +228,8 @@ constinit Operator spherical_bessel_j0{
     .decompose = decompose_spherical_bessel_j0,
     .uses = spherical_bessel_j0_uses,
     .tolerance = "accumulation",
-    .doc = "sin(input) / input, elementwise; 1 at 0, and 0 at infinity. Integers are taken as the"
-           " default dtype.",
+    .doc = "sin(input) / input, elementwise; 1 at 0, and 0 at infinity. Integers are converted to"
+           " the default dtype.",
     .abi = described_as("spherical_bessel_j0"),
 };
 
@@ -240,7 +240,7 @@ constinit Operator airy_ai{
     .decompose = decompose_airy_ai,
     .uses = airy_ai_uses,
     .tolerance = "accumulation",
-    .doc = "Airy's function Ai, elementwise; 0 at both infinities. Integers are taken as the "
+    .doc = "Airy's function Ai, elementwise; 0 at both infinities. Integers are converted to the "
            "default dtype.",
     .abi = described_as("airy_ai"),
 };

@@ -111,8 +111,8 @@ constinit Operator bitwise_and{
     .nodes = bitwise_and_nodes,
     .num_nodes = std::size(bitwise_and_nodes),
     .tolerance = "exact",
-    .doc = "The bits that both `input` and `other` have, elementwise; of bools, their "
-           "conjunction.",
+    .doc = "The bits that are set in both `input` and `other`, elementwise; for bools, logical "
+           "and.",
     .abi = described_as("bitwise_and"),
 };
 
@@ -130,7 +130,7 @@ constinit Operator bitwise_or{
     .nodes = bitwise_or_nodes,
     .num_nodes = std::size(bitwise_or_nodes),
     .tolerance = "exact",
-    .doc = "The bits that `input` or `other` have, elementwise; of bools, their disjunction.",
+    .doc = "The bits that are set in `input` or `other`, elementwise; for bools, logical or.",
     .abi = described_as("bitwise_or"),
 };
 
@@ -148,8 +148,8 @@ constinit Operator bitwise_xor{
     .nodes = bitwise_xor_nodes,
     .num_nodes = std::size(bitwise_xor_nodes),
     .tolerance = "exact",
-    .doc = "The bits that one of `input` and `other` has and the other has not, elementwise; of "
-           "bools, whether they differ.",
+    .doc = "The bits that are set in exactly one of `input` and `other`, elementwise; for bools, "
+           "whether they differ.",
     .abi = described_as("bitwise_xor"),
 };
 
@@ -165,8 +165,8 @@ constinit Operator bitwise_not{
     .nodes = bitwise_not_nodes,
     .num_nodes = std::size(bitwise_not_nodes),
     .tolerance = "exact",
-    .doc = "The bits that `input` has not, which makes -1 - input, elementwise; of bools, the "
-           "opposite.",
+    .doc = "`input` with all bits inverted, which is -1 - input for signed integers, elementwise;"
+           " for bools, logical not.",
     .abi = described_as("bitwise_not"),
 };
 
@@ -184,8 +184,8 @@ constinit Operator bitwise_left_shift{
     .nodes = bitwise_left_shift_nodes,
     .num_nodes = std::size(bitwise_left_shift_nodes),
     .tolerance = "exact",
-    .doc = "`input` with its bits moved `other` places up, and zeros below, elementwise; 0 where "
-           "that is negative, or as many places as there are bits, or more.",
+    .doc = "`input` with its bits shifted left by `other` places, elementwise. The result is 0 "
+           "where `other` is negative, or not less than the number of bits.",
     .abi = described_as("bitwise_left_shift"),
 };
 
@@ -203,9 +203,9 @@ constinit Operator bitwise_right_shift{
     .nodes = bitwise_right_shift_nodes,
     .num_nodes = std::size(bitwise_right_shift_nodes),
     .tolerance = "exact",
-    .doc = "`input` with its bits moved `other` places down, and copies of the sign above, "
-           "elementwise; nothing but copies where that is negative, or as many places as there "
-           "are bits, or more.",
+    .doc = "`input` with its bits shifted right by `other` places, filled with copies of the sign"
+           " bit, elementwise. Where `other` is negative, or not less than the number of bits, "
+           "all bits are copies of the sign.",
     .abi = described_as("bitwise_right_shift"),
 };
 

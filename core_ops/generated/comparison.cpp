@@ -358,7 +358,7 @@ constinit Operator logical_and{
     .nodes = logical_and_nodes,
     .num_nodes = std::size(logical_and_nodes),
     .tolerance = "exact",
-    .doc = "True where both are nonzero.",
+    .doc = "True where both are nonzero, elementwise.",
     .abi = described_as("logical_and"),
 };
 
@@ -373,7 +373,7 @@ constinit Operator logical_or{
     .nodes = logical_or_nodes,
     .num_nodes = std::size(logical_or_nodes),
     .tolerance = "exact",
-    .doc = "True where either is nonzero.",
+    .doc = "True where at least one is nonzero, elementwise.",
     .abi = described_as("logical_or"),
 };
 
@@ -388,7 +388,7 @@ constinit Operator logical_not{
     .nodes = logical_not_nodes,
     .num_nodes = std::size(logical_not_nodes),
     .tolerance = "exact",
-    .doc = "True where `input` is zero.",
+    .doc = "True where `input` is zero, elementwise.",
     .abi = described_as("logical_not"),
 };
 
@@ -404,7 +404,7 @@ constinit Operator logical_xor{
     .nodes = logical_xor_nodes,
     .num_nodes = std::size(logical_xor_nodes),
     .tolerance = "exact",
-    .doc = "True where one of both is nonzero and the other is zero.",
+    .doc = "True where exactly one of the two is nonzero, elementwise.",
     .abi = described_as("logical_xor"),
 };
 
@@ -421,7 +421,7 @@ constinit Operator isnan{
     .nodes = isnan_nodes,
     .num_nodes = std::size(isnan_nodes),
     .tolerance = "exact",
-    .doc = "Whether it is NaN, elementwise, as bool.",
+    .doc = "True where `input` is NaN, elementwise.",
     .abi = described_as("isnan"),
 };
 
@@ -438,7 +438,7 @@ constinit Operator isfinite{
     .nodes = isfinite_nodes,
     .num_nodes = std::size(isfinite_nodes),
     .tolerance = "exact",
-    .doc = "Whether it is neither infinite nor NaN, elementwise, as bool.",
+    .doc = "True where `input` is neither infinite nor NaN, elementwise.",
     .abi = described_as("isfinite"),
 };
 
@@ -455,7 +455,7 @@ constinit Operator isinf{
     .nodes = isinf_nodes,
     .num_nodes = std::size(isinf_nodes),
     .tolerance = "exact",
-    .doc = "Whether it is inf or -inf, elementwise, as bool.",
+    .doc = "True where `input` is inf or -inf, elementwise.",
     .abi = described_as("isinf"),
 };
 
@@ -471,7 +471,7 @@ constinit Operator isposinf{
     .nodes = isposinf_nodes,
     .num_nodes = std::size(isposinf_nodes),
     .tolerance = "exact",
-    .doc = "Whether it is inf, elementwise, as bool.",
+    .doc = "True where `input` is inf, elementwise.",
     .abi = described_as("isposinf"),
 };
 
@@ -487,7 +487,7 @@ constinit Operator isneginf{
     .nodes = isneginf_nodes,
     .num_nodes = std::size(isneginf_nodes),
     .tolerance = "exact",
-    .doc = "Whether it is -inf, elementwise, as bool.",
+    .doc = "True where `input` is -inf, elementwise.",
     .abi = described_as("isneginf"),
 };
 
@@ -503,8 +503,8 @@ constinit Operator signbit{
     .nodes = signbit_nodes,
     .num_nodes = std::size(signbit_nodes),
     .tolerance = "exact",
-    .doc = "Whether it has the sign of negative numbers, as -0 has, elementwise, as bool. A NaN "
-           "counts as positive.",
+    .doc = "True where the sign of `input` is negative, as it is for -0, elementwise. NaN counts "
+           "as positive.",
     .abi = described_as("signbit"),
 };
 

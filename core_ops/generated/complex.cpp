@@ -74,8 +74,8 @@ constinit Operator view_as_real{
     .view = rules::view_as_real_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The two parts of each number of `input`, which is complex, along a new last "
-           "dimension, as a view of real numbers.",
+    .doc = "A real view of the complex `input`: a new last dimension holds the real and the "
+           "imaginary part of each number.",
     .abi = described_as("view_as_real"),
 };
 
@@ -86,8 +86,8 @@ constinit Operator view_as_complex{
     .view = rules::view_as_complex_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The pairs along the last dimension of `input`, of f32 or f64, as a view of complex "
-           "numbers. An error where strides cannot show them.",
+    .doc = "A complex view of `input`, of f32 or f64, whose last dimension holds pairs. An error "
+           "if the strides do not allow it.",
     .abi = described_as("view_as_complex"),
 };
 
@@ -98,7 +98,7 @@ constinit Operator real{
     .decompose = decompose_real,
     .uses = real_uses,
     .tolerance = "exact",
-    .doc = "The real parts of `input`, as a view; of real numbers themselves.",
+    .doc = "The real parts of `input`, as a view; real numbers are returned as they are.",
     .abi = described_as("real"),
 };
 
@@ -109,7 +109,7 @@ constinit Operator imag{
     .decompose = decompose_imag,
     .uses = imag_uses,
     .tolerance = "exact",
-    .doc = "The imaginary parts of `input`, which is complex, as a view.",
+    .doc = "The imaginary parts of the complex `input`, as a view.",
     .abi = described_as("imag"),
 };
 
@@ -120,8 +120,8 @@ constinit Operator conj{
     .decompose = decompose_conj,
     .uses = conj_uses,
     .tolerance = "exact",
-    .doc = "The complex conjugates of `input` in memory of their own; real numbers are "
-           "themselves, as a view.",
+    .doc = "The complex conjugates of `input`, in new memory; for real numbers, a view of "
+           "`input`.",
     .abi = described_as("conj"),
 };
 
@@ -132,8 +132,8 @@ constinit Operator polar{
     .decompose = decompose_polar,
     .uses = polar_uses,
     .tolerance = "accumulation",
-    .doc = "The complex numbers with the absolute values `abs` and the angles `angle`, in "
-           "radians, which broadcast.",
+    .doc = "The complex numbers with the absolute values `abs` and the angles `angle` in radians;"
+           " the two broadcast.",
     .abi = described_as("polar"),
 };
 
@@ -144,9 +144,8 @@ constinit Operator angle{
     .decompose = decompose_angle,
     .uses = angle_uses,
     .tolerance = "accumulation",
-    .doc = "The angle of each number of `input` in radians, from -pi to pi. Of a real one pi "
-           "where it is negative, and else 0; NaN of NaN. Integers are taken as the default "
-           "dtype.",
+    .doc = "The angle of each number of `input` in radians, from -pi to pi. For real numbers, pi "
+           "where negative, else 0; NaN stays NaN. Integers are converted to the default dtype.",
     .abi = described_as("angle"),
 };
 
@@ -157,7 +156,7 @@ constinit Operator sgn{
     .decompose = decompose_sgn,
     .uses = sgn_uses,
     .tolerance = "accumulation",
-    .doc = "`input` divided by its absolute value, and 0 where that is 0; of real numbers their "
+    .doc = "`input` divided by its absolute value, and 0 where that is 0; for real numbers, the "
            "sign.",
     .abi = described_as("sgn"),
 };

@@ -93,8 +93,8 @@ constinit Operator vecdot{
     .decompose = decompose_vecdot,
     .uses = vecdot_uses,
     .tolerance = "accumulation",
-    .doc = "The sums along `dim` of the products of `x` and `y`, which broadcast; of complex "
-           "numbers `x` is conjugated.",
+    .doc = "The sums of products of `x` and `y`, which broadcast, along `dim`; a complex `x` is "
+           "conjugated.",
     .abi = described_as("vecdot"),
 };
 
@@ -105,8 +105,8 @@ constinit Operator inner{
     .decompose = decompose_inner,
     .uses = inner_uses,
     .tolerance = "accumulation",
-    .doc = "The sums of products along the last dimensions of both, for all pairs of the other "
-           "indices; a 0-dim tensor multiplies.",
+    .doc = "The sums of products along the last dimensions, for all pairs of the other indices; a"
+           " 0-dim tensor multiplies.",
     .abi = described_as("inner"),
 };
 
@@ -118,9 +118,9 @@ constinit Operator tensordot{
     .decompose = decompose_tensordot,
     .uses = tensordot_uses,
     .tolerance = "accumulation",
-    .doc = "The sums of products over the dimensions `dims_self` of `input`, each against that of"
-           " `other` in `dims_other`, of which one may have size 1 and is broadcast; the other "
-           "dimensions of both follow each other.",
+    .doc = "The sums of products over the dimensions `dims_self` of `input`, paired with the "
+           "dimensions `dims_other` of `other`; in a pair, a size of 1 broadcasts. The remaining "
+           "dimensions of `input` come first in the result, then those of `other`.",
     .abi = described_as("tensordot"),
 };
 
@@ -155,8 +155,8 @@ constinit Operator addr{
     .decompose = decompose_addr,
     .uses = addr_uses,
     .tolerance = "accumulation",
-    .doc = "beta * input + alpha * (the products of each element of `vec1` with each of `vec2`); "
-           "`input` broadcasts to the product's shape, and is not looked at if `beta` is 0.",
+    .doc = "beta * input + alpha * outer(vec1, vec2); `input` broadcasts to the product's shape, "
+           "and is ignored if `beta` is 0.",
     .abi = described_as("addr"),
 };
 
@@ -168,8 +168,8 @@ constinit Operator bilinear{
     .decompose = decompose_bilinear,
     .uses = bilinear_uses,
     .tolerance = "accumulation",
-    .doc = "`input1` by each matrix of `weight`, of shape [out, in1, in2], by `input2`, plus "
-           "`bias`: a result of [..., out] for inputs of [..., in1] and [..., in2].",
+    .doc = "input1 @ weight[k] @ input2 + bias[k] for each k: inputs of [..., in1] and [..., in2]"
+           " and `weight` of [out, in1, in2] give [..., out].",
     .abi = described_as("bilinear"),
 };
 
@@ -180,7 +180,7 @@ constinit Operator trace{
     .decompose = decompose_trace,
     .uses = trace_uses,
     .tolerance = "accumulation",
-    .doc = "The sum of the elements on the main diagonal of a matrix; of integers as int64.",
+    .doc = "The sum of the elements on the main diagonal of a matrix; int64 for integers.",
     .abi = described_as("trace"),
 };
 

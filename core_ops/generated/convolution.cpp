@@ -130,10 +130,11 @@ constinit Operator convolution{
     .uses = convolution_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "`input`, [batch, channels, size...], with the kernels of `weight`, [to, channels / "
-           "groups, size...], over one to three dimensions. `transposed` is the gradient of a "
-           "convolution by its input: then weight is [channels, to / groups, size...]. A list has"
-           " one element for each dimension, or one for all.",
+    .doc = "The convolution of `input`, [batch, channels, size...], with the kernels `weight`, "
+           "[out, channels / groups, size...], over one to three dimensions. With `transposed`, "
+           "it is the gradient of a convolution with respect to its input, and `weight` is "
+           "[channels, out / groups, size...]. Each list has one element per dimension, or one "
+           "for all.",
     .abi = described_as("convolution"),
 };
 
@@ -149,7 +150,8 @@ constinit Operator convolution_backward_weight{
     .uses = convolution_backward_weight_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The gradient of a convolution by its weight, from that of its result and its input.",
+    .doc = "The gradient of a convolution with respect to its weight, from its input and the "
+           "gradient of its result.",
     .abi = described_as("convolution_backward_weight"),
 };
 
@@ -161,8 +163,8 @@ constinit Operator conv1d{
     .decompose = decompose_conv1d,
     .uses = conv1d_uses,
     .tolerance = "accumulation",
-    .doc = "`input`, [batch, channels, length] or without the batch, with the kernels of "
-           "`weight`, [to, channels / groups, length], plus `bias`, [to].",
+    .doc = "The convolution of `input`, [batch, channels, length] or without the batch, with the "
+           "kernels `weight`, [out, channels / groups, length], plus `bias`, [out].",
     .abi = described_as("conv1d"),
 };
 
@@ -174,8 +176,9 @@ constinit Operator conv2d{
     .decompose = decompose_conv2d,
     .uses = conv2d_uses,
     .tolerance = "accumulation",
-    .doc = "`input`, [batch, channels, height, width] or without the batch, with the kernels of "
-           "`weight`, [to, channels / groups, height, width], plus `bias`, [to].",
+    .doc = "The convolution of `input`, [batch, channels, height, width] or without the batch, "
+           "with the kernels `weight`, [out, channels / groups, height, width], plus `bias`, "
+           "[out].",
     .abi = described_as("conv2d"),
 };
 
@@ -187,9 +190,9 @@ constinit Operator conv3d{
     .decompose = decompose_conv3d,
     .uses = conv3d_uses,
     .tolerance = "accumulation",
-    .doc = "`input`, [batch, channels, depth, height, width] or without the batch, with the "
-           "kernels of `weight`, [to, channels / groups, depth, height, width], plus `bias`, "
-           "[to].",
+    .doc = "The convolution of `input`, [batch, channels, depth, height, width] or without the "
+           "batch, with the kernels `weight`, [out, channels / groups, depth, height, width], "
+           "plus `bias`, [out].",
     .abi = described_as("conv3d"),
 };
 
@@ -203,8 +206,8 @@ constinit Operator conv_transpose1d{
     .uses = conv_transpose1d_uses,
     .tolerance = "accumulation",
     .doc = "The transposed convolution of `input`, [batch, channels, length] or without the "
-           "batch, with `weight`, [channels, to / groups, length], plus `bias`, [to]. "
-           "`output_padding` adds to the result's end.",
+           "batch, with `weight`, [channels, out / groups, length], plus `bias`, [out]. "
+           "`output_padding` extends the end of the result.",
     .abi = described_as("conv_transpose1d"),
 };
 
@@ -218,8 +221,8 @@ constinit Operator conv_transpose2d{
     .uses = conv_transpose2d_uses,
     .tolerance = "accumulation",
     .doc = "The transposed convolution of `input`, [batch, channels, height, width] or without "
-           "the batch, with `weight`, [channels, to / groups, height, width], plus `bias`, [to]. "
-           "`output_padding` adds to the result's end.",
+           "the batch, with `weight`, [channels, out / groups, height, width], plus `bias`, "
+           "[out]. `output_padding` extends the end of the result.",
     .abi = described_as("conv_transpose2d"),
 };
 
@@ -233,8 +236,8 @@ constinit Operator conv_transpose3d{
     .uses = conv_transpose3d_uses,
     .tolerance = "accumulation",
     .doc = "The transposed convolution of `input`, [batch, channels, depth, height, width] or "
-           "without the batch, with `weight`, [channels, to / groups, depth, height, width], plus"
-           " `bias`, [to]. `output_padding` adds to the result's end.",
+           "without the batch, with `weight`, [channels, out / groups, depth, height, width], "
+           "plus `bias`, [out]. `output_padding` extends the end of the result.",
     .abi = described_as("conv_transpose3d"),
 };
 

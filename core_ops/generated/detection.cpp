@@ -104,8 +104,8 @@ constinit Operator box_iou{
     .decompose = decompose_box_iou,
     .uses = box_iou_uses,
     .tolerance = "accumulation",
-    .doc = "The area that each of `boxes1`, [n, 4], and each of `boxes2`, [m, 4], share, by the "
-           "area that both cover together, as [n, m].",
+    .doc = "The intersection over union of each of `boxes1`, [n, 4], with each of `boxes2`, [m, "
+           "4], as [n, m].",
     .abi = described_as("box_iou"),
 };
 
@@ -117,9 +117,10 @@ constinit Operator nms{
     .decompose = decompose_nms,
     .uses = nms_uses,
     .tolerance = "exact",
-    .doc = "The int64 indices of the `boxes`, [n, 4], that remain, those with the best of the "
-           "`scores` first, when each that remains takes out all behind it whose box_iou with it "
-           "is above `iou_threshold`. Of equal scores the first is the better one.",
+    .doc = "Non-maximum suppression: the int64 indices of the `boxes`, [n, 4], that are kept, "
+           "those with the highest `scores` first. A kept box removes every box after it whose "
+           "box_iou with it is above `iou_threshold`. Of equal scores, the first box counts as "
+           "the higher.",
     .abi = described_as("nms"),
 };
 
@@ -133,11 +134,11 @@ constinit Operator non_max_suppression{
     .decompose = decompose_non_max_suppression,
     .uses = non_max_suppression_uses,
     .tolerance = "exact",
-    .doc = "ONNX's NonMaxSuppression - nms for each class of each image, as rows of image, class "
-           "and box, int64 [m, 3]. `boxes` is [N, n, 4], two corners in any order, or x, y, width"
-           " and height about the center with `center_point_box`; `scores` is [N, classes, n]. "
-           "Boxes whose score is `score_threshold` or less take no part, and of what remains in a"
-           " class the best `max_output_boxes_per_class` are named, which are none by default.",
+    .doc = "ONNX's NonMaxSuppression: nms for each class of each image. The result has rows of "
+           "image, class and box, int64 [m, 3]. `boxes` is [N, n, 4]: two corners in any order, "
+           "or the center's x and y, width and height with `center_point_box`. `scores` is [N, "
+           "classes, n]. Boxes with a score of `score_threshold` or less are ignored. At most "
+           "`max_output_boxes_per_class` boxes of a class are returned, by default none.",
     .abi = described_as("non_max_suppression"),
 };
 
@@ -149,12 +150,12 @@ constinit Operator roi_align{
     .decompose = decompose_roi_align,
     .uses = roi_align_uses,
     .tolerance = "accumulation",
-    .doc = "Averages over the parts, `output_size` of them down and across, of regions of "
-           "`input`, [N, C, H, W], as [n, C, ...]. `boxes` is [n, 5], the number of the image and"
-           " a box, whose edges are multiplied by `spatial_scale`; with `aligned` half an element"
-           " is taken off, else a region is 1 wide at least. Of each part `sampling_ratio` times "
-           "as many places are read by their distances from the four elements around; by default "
-           "as many as its size, rounded up.",
+    .doc = "Averages over regions of `input`, [N, C, H, W], each divided into `output_size` "
+           "parts, as [n, C, ...]. `boxes` is [n, 5]: the image's number and a box, whose "
+           "coordinates are multiplied by `spatial_scale`. With `aligned`, half an element is "
+           "subtracted from them; without it, a region is at least 1 wide and high. Each part is "
+           "sampled at `sampling_ratio` positions in each dimension with bilinear interpolation; "
+           "by default, at as many as its size, rounded up.",
     .abi = described_as("roi_align"),
 };
 
@@ -166,11 +167,10 @@ constinit Operator roi_pool{
     .decompose = decompose_roi_pool,
     .uses = roi_pool_uses,
     .tolerance = "exact",
-    .doc = "The largest elements of the parts, `output_size` of them down and across, of regions "
-           "of `input`, [N, C, H, W], as [n, C, ...]. `boxes` is [n, 5], the number of the image "
-           "and a box, whose edges are multiplied by `spatial_scale` and rounded to whole "
-           "elements, of which the last is the region's as well. A part outside of the image is "
-           "0.",
+    .doc = "The largest elements of regions of `input`, [N, C, H, W], each divided into "
+           "`output_size` parts, as [n, C, ...]. `boxes` is [n, 5]: the image's number and a box,"
+           " whose coordinates are multiplied by `spatial_scale` and rounded to whole elements; "
+           "the last one belongs to the region. A part outside of the image is 0.",
     .abi = described_as("roi_pool"),
 };
 
@@ -183,12 +183,11 @@ constinit Operator deform_conv2d{
     .decompose = decompose_deform_conv2d,
     .uses = deform_conv2d_uses,
     .tolerance = "accumulation",
-    .doc = "The convolution of `input`, [N, C, H, W], in which each element of each window is "
-           "read at an offset from its place, by its distances from the four around, zeros "
-           "outside, and multiplied by `mask`, [N, groups * elements, H', W']. `offset`, [N, 2 * "
-           "groups * elements, H', W'], holds those down and across for each element in turn, for"
-           " each of as many groups of channels as it has. `weight` is [C', C / its own groups, "
-           "kernel].",
+    .doc = "The deformable convolution of `input`, [N, C, H, W]: each element of a window is read"
+           " at an offset from its position with bilinear interpolation, zeros outside, and "
+           "multiplied by `mask`, [N, groups * elements, H', W']. `offset`, [N, 2 * groups * "
+           "elements, H', W'], holds the vertical and horizontal offset of each element in turn, "
+           "for each group of channels. `weight` is [C', C / its own groups, kernel].",
     .abi = described_as("deform_conv2d"),
 };
 

@@ -123,7 +123,7 @@ constinit Operator pairwise_distance{
     .decompose = decompose_pairwise_distance,
     .uses = pairwise_distance_uses,
     .tolerance = "accumulation",
-    .doc = "The p-norms, along the last dimension, of x1 - x2 + `eps`.",
+    .doc = "The p-norms of x1 - x2 + `eps` along the last dimension.",
     .abi = described_as("pairwise_distance"),
 };
 
@@ -134,8 +134,8 @@ constinit Operator cdist{
     .decompose = decompose_cdist,
     .uses = cdist_uses,
     .tolerance = "accumulation",
-    .doc = "The p-norms of the differences of each vector of `x1`, [..., P, M], and each of `x2`,"
-           " [..., R, M], as [..., P, R].",
+    .doc = "The p-norms of the differences between each vector of `x1`, [..., P, M], and each of "
+           "`x2`, [..., R, M], as [..., P, R].",
     .abi = described_as("cdist"),
 };
 
@@ -146,8 +146,8 @@ constinit Operator pdist{
     .decompose = decompose_pdist,
     .uses = pdist_uses,
     .tolerance = "accumulation",
-    .doc = "The p-norms of the differences of each two vectors of `input`, a matrix, in the order"
-           " of the part of cdist above its diagonal.",
+    .doc = "The p-norms of the differences between all pairs of rows of the matrix `input`, in "
+           "the order of cdist's elements above the diagonal.",
     .abi = described_as("pdist"),
 };
 
@@ -158,7 +158,7 @@ constinit Operator normalize{
     .decompose = decompose_normalize,
     .uses = normalize_uses,
     .tolerance = "accumulation",
-    .doc = "`input` divided by its p-norms along `dim`, taken as no less than `eps`.",
+    .doc = "`input` divided by its p-norm along `dim`, or by `eps` where the norm is smaller.",
     .abi = described_as("normalize"),
 };
 
@@ -169,7 +169,7 @@ constinit Operator glu{
     .decompose = decompose_glu,
     .uses = glu_uses,
     .tolerance = "accumulation",
-    .doc = "The first half of `input` along `dim` times sigmoid of the second.",
+    .doc = "The first half of `input` along `dim` times the sigmoid of the second half.",
     .abi = described_as("glu"),
 };
 
@@ -180,7 +180,7 @@ constinit Operator prelu{
     .decompose = decompose_prelu,
     .uses = prelu_uses,
     .tolerance = "accumulation",
-    .doc = "`input` where it is above 0, and else its product with `weight`, one number, or one "
+    .doc = "`input` where it is positive, else input * weight; `weight` has one number, or one "
            "for each index of dimension 1.",
     .abi = described_as("prelu"),
 };
@@ -192,8 +192,8 @@ constinit Operator logit{
     .decompose = decompose_logit,
     .uses = logit_uses,
     .tolerance = "accumulation",
-    .doc = "log(input / (1 - input)), elementwise; with `eps`, input is first brought into eps to"
-           " 1 - eps.",
+    .doc = "log(input / (1 - input)), elementwise; with `eps`, input is first limited to the "
+           "range eps to 1 - eps.",
     .abi = described_as("logit"),
 };
 
@@ -205,8 +205,8 @@ constinit Operator cosine_embedding_loss{
     .decompose = decompose_cosine_embedding_loss,
     .uses = cosine_embedding_loss_uses,
     .tolerance = "accumulation",
-    .doc = "1 less the cosine of the angle between two vectors where `target` is 1, and the "
-           "cosine less `margin`, but no less than 0, where it is -1.",
+    .doc = "1 minus the cosine of the angle between two vectors where `target` is 1, and max(0, "
+           "cosine - margin) where it is -1.",
     .abi = described_as("cosine_embedding_loss"),
 };
 
@@ -219,9 +219,9 @@ constinit Operator triplet_margin_loss{
     .decompose = decompose_triplet_margin_loss,
     .uses = triplet_margin_loss_uses,
     .tolerance = "accumulation",
-    .doc = "The distance of `anchor` and `positive` less that of anchor and `negative` plus "
-           "`margin`, but no less than 0; with `swap` the second is that of positive and negative"
-           " where this is smaller.",
+    .doc = "max(0, d(anchor, positive) - d(anchor, negative) + margin) for the distance d. With "
+           "`swap`, d(positive, negative) takes the place of d(anchor, negative) where it is "
+           "smaller.",
     .abi = described_as("triplet_margin_loss"),
 };
 
@@ -233,9 +233,9 @@ constinit Operator multi_margin_loss{
     .decompose = decompose_multi_margin_loss,
     .uses = multi_margin_loss_uses,
     .tolerance = "accumulation",
-    .doc = "The sum over the other classes of (margin - the class's score + theirs) to the power "
-           "of `p`, 1 or 2, where that is above 0, divided by their count and times `weight` of "
-           "the class.",
+    .doc = "The sum over the other classes of max(0, margin - score of the target + score of the "
+           "other) to the power `p`, 1 or 2, divided by the number of classes and multiplied by "
+           "the target's `weight`.",
     .abi = described_as("multi_margin_loss"),
 };
 

@@ -283,8 +283,8 @@ constinit Operator fmod{
     .num_nodes = std::size(fmod_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "What is left of `input` after taking off `other` as often as it fits, with the sign "
-           "of `input`, elementwise. Exact; NaN by 0, and of integers 0.",
+    .doc = "The remainder of input / other with the sign of `input`, elementwise. Exact; NaN if "
+           "`other` is 0, or 0 for integers.",
     .abi = described_as("fmod"),
 };
 
@@ -304,8 +304,8 @@ constinit Operator remainder{
     .num_nodes = std::size(remainder_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "What is left of `input` after taking off `other` floor(input / other) times, with the"
-           " sign of `other`, elementwise. NaN by 0, and of integers 0.",
+    .doc = "input - other * floor(input / other), which has the sign of `other`, elementwise. NaN"
+           " if `other` is 0, or 0 for integers.",
     .abi = described_as("remainder"),
 };
 
@@ -322,8 +322,7 @@ constinit Operator floor_divide{
     .nodes = floor_divide_nodes,
     .num_nodes = std::size(floor_divide_nodes),
     .tolerance = "1 ulp",
-    .doc = "The largest whole number that is not above input / other, elementwise. Of integers, 0"
-           " by 0.",
+    .doc = "floor(input / other), elementwise. For integers, 0 if `other` is 0.",
     .abi = described_as("floor_divide"),
 };
 
@@ -340,7 +339,7 @@ constinit Operator frac{
     .num_nodes = std::size(frac_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` without its whole part, elementwise; it keeps the sign.",
+    .doc = "The fractional part of `input`, with its sign, elementwise.",
     .abi = described_as("frac"),
 };
 
@@ -358,8 +357,9 @@ constinit Operator copysign{
     .num_nodes = std::size(copysign_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The size of `input` with the sign of `other`, elementwise; that of -0 counts, that of"
-           " a NaN is open. Integers are taken as the default dtype.",
+    .doc = "The absolute value of `input` with the sign of `other`, elementwise. -0 counts as "
+           "negative; the sign of a NaN is unspecified. Integers are converted to the default "
+           "dtype.",
     .abi = described_as("copysign"),
 };
 
@@ -377,8 +377,9 @@ constinit Operator sign{
     .num_nodes = std::size(sign_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN. "
-           "Complex numbers are divided by their absolute value, as by `sgn`; NaN stays.",
+    .doc = "1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. "
+           "Complex numbers are divided by their absolute value, as by `sgn`; for them, NaN stays"
+           " NaN.",
     .abi = described_as("sign"),
 };
 
@@ -412,7 +413,7 @@ constinit Operator fmax{
     .num_nodes = std::size(fmax_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The larger of `input` and `other`, elementwise; if one is NaN, the other one.",
+    .doc = "The larger of `input` and `other`, elementwise; if one is NaN, the other.",
     .abi = described_as("fmax"),
 };
 
@@ -430,7 +431,7 @@ constinit Operator fmin{
     .num_nodes = std::size(fmin_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The smaller of `input` and `other`, elementwise; if one is NaN, the other one.",
+    .doc = "The smaller of `input` and `other`, elementwise; if one is NaN, the other.",
     .abi = described_as("fmin"),
 };
 
@@ -449,8 +450,8 @@ constinit Operator lerp{
     .num_nodes = std::size(lerp_nodes),
     .has_gradient = true,
     .tolerance = "2 ulp",
-    .doc = "The point between `input` and `end` that `weight` says: input + weight * (end - "
-           "input), elementwise, and from the nearer of the two.",
+    .doc = "Linear interpolation, input + weight * (end - input), elementwise, computed from the "
+           "nearer end.",
     .abi = described_as("lerp"),
 };
 

@@ -60,10 +60,10 @@ constinit Operator bernoulli{
     .uses = bernoulli_uses,
     .past_schemas = bernoulli_past,
     .tolerance = "exact",
-    .doc = "1 with the probability that the element of `input` says, else 0. With `p`, that is "
-           "everyone's probability and `input` says the shape alone. Probabilities are numbers "
-           "from 0 to 1; to look at those of `input` it waits for the device, but not while a "
-           "graph is captured. No gradient goes through.",
+    .doc = "1 with the probability in each element of `input`, else 0. With `p`, that is the "
+           "probability everywhere, and `input` only gives the shape. Probabilities are numbers "
+           "from 0 to 1; to check those of `input`, the call waits for the device, except while a"
+           " graph is captured. No gradient flows through.",
     .abi = described_as("bernoulli"),
 };
 
@@ -82,8 +82,9 @@ constinit Operator multinomial{
     .past_schemas = multinomial_past,
     .tolerance = "exact",
     .doc = "int64 indices into the last dimension of `input`, a vector or a matrix, drawn with "
-           "probabilities in proportion to its elements, which are at least 0, finite, and not "
-           "all 0. Without `replacement` no index comes twice in a row. Waits for the device.",
+           "probabilities proportional to its elements, which must be nonnegative, finite, and "
+           "not all 0. Without `replacement`, no index is drawn twice in a row. Waits for the "
+           "device.",
     .abi = described_as("multinomial"),
 };
 
@@ -102,8 +103,8 @@ constinit Operator normal{
     .uses = normal_uses,
     .past_schemas = normal_past,
     .tolerance = "accumulation",
-    .doc = "Normal numbers of these means and standard deviations, which broadcast. No gradient "
-           "goes through.",
+    .doc = "Normal random numbers with these means and standard deviations, which broadcast. No "
+           "gradient flows through.",
     .abi = described_as("normal"),
 };
 

@@ -284,7 +284,7 @@ constinit Operator exp2{
     .num_nodes = std::size(exp2_nodes),
     .has_gradient = true,
     .tolerance = "3 ulp",
-    .doc = "2 to the power of `input`, elementwise. Integers are taken as the default dtype.",
+    .doc = "2 to the power of `input`, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("exp2"),
 };
 
@@ -303,7 +303,7 @@ constinit Operator log2{
     .num_nodes = std::size(log2_nodes),
     .has_gradient = true,
     .tolerance = "3 ulp",
-    .doc = "The logarithm to the base 2, elementwise. Integers are taken as the default dtype.",
+    .doc = "The logarithm to base 2, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("log2"),
 };
 
@@ -322,7 +322,7 @@ constinit Operator log10{
     .num_nodes = std::size(log10_nodes),
     .has_gradient = true,
     .tolerance = "3 ulp",
-    .doc = "The logarithm to the base 10, elementwise. Integers are taken as the default dtype.",
+    .doc = "The logarithm to base 10, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("log10"),
 };
 
@@ -339,8 +339,8 @@ constinit Operator erfc{
     .num_nodes = std::size(erfc_nodes),
     .has_gradient = true,
     .tolerance = "16 ulp",
-    .doc = "1 - erf(input), elementwise, without loss where that is small. Integers are taken as "
-           "the default dtype.",
+    .doc = "1 - erf(input), elementwise, accurate where the result is small. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("erfc"),
 };
 
@@ -358,8 +358,8 @@ constinit Operator ndtr{
     .num_nodes = std::size(ndtr_nodes),
     .has_gradient = true,
     .tolerance = "18 ulp",
-    .doc = "The part of a normal distribution below `input`, erfc(-input / sqrt(2)) / 2, "
-           "elementwise. Integers are taken as the default dtype.",
+    .doc = "The normal cumulative distribution function, erfc(-input / sqrt(2)) / 2, elementwise."
+           " Integers are converted to the default dtype.",
     .abi = described_as("ndtr"),
 };
 
@@ -377,7 +377,7 @@ constinit Operator logaddexp{
     .num_nodes = std::size(logaddexp_nodes),
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "log(exp(input) + exp(other)), elementwise, without overflow on the way.",
+    .doc = "log(exp(input) + exp(other)), elementwise, without intermediate overflow.",
     .abi = described_as("logaddexp"),
 };
 
@@ -395,7 +395,7 @@ constinit Operator logaddexp2{
     .num_nodes = std::size(logaddexp2_nodes),
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "log2(2 ** input + 2 ** other), elementwise, without overflow on the way.",
+    .doc = "log2(2 ** input + 2 ** other), elementwise, without intermediate overflow.",
     .abi = described_as("logaddexp2"),
 };
 
@@ -413,8 +413,8 @@ constinit Operator ldexp{
     .num_nodes = std::size(ldexp_nodes),
     .has_gradient = true,
     .tolerance = "8 ulp",
-    .doc = "input * 2 ** other, elementwise, by two factors of the same side, so that neither "
-           "leaves the range before the result does. Integers are taken as the default dtype.",
+    .doc = "input * 2 ** other, elementwise, in two steps, so that no intermediate value leaves "
+           "the range before the result does. Integers are converted to the default dtype.",
     .abi = described_as("ldexp"),
 };
 
@@ -432,8 +432,8 @@ constinit Operator xlogy{
     .num_nodes = std::size(xlogy_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is. "
-           "Integers are taken as the default dtype.",
+    .doc = "input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. "
+           "Integers are converted to the default dtype.",
     .abi = described_as("xlogy"),
 };
 
@@ -452,8 +452,8 @@ constinit Operator xlog1py{
     .num_nodes = std::size(xlog1py_nodes),
     .has_gradient = true,
     .tolerance = "6 ulp",
-    .doc = "input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is. "
-           "Integers are taken as the default dtype.",
+    .doc = "input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is "
+           "NaN. Integers are converted to the default dtype.",
     .abi = described_as("xlog1py"),
 };
 
@@ -471,8 +471,8 @@ constinit Operator entr{
     .num_nodes = std::size(entr_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "-input * log(input), elementwise; 0 at 0, and -inf below. Integers are taken as the "
-           "default dtype.",
+    .doc = "-input * log(input), elementwise; 0 at 0, and -inf below 0. Integers are converted to"
+           " the default dtype.",
     .abi = described_as("entr"),
 };
 

@@ -91,8 +91,8 @@ constinit Operator full{
     .dtypes = dtypes::computed,
     .infer = rules::full,
     .tolerance = "exact",
-    .doc = "A tensor of one value. Without `dtype`, that of the number - int64, bool or the "
-           "default dtype.",
+    .doc = "A tensor filled with one value. The default `dtype` follows the value: int64, bool or"
+           " the default dtype.",
     .abi = described_as("full"),
 };
 
@@ -104,8 +104,8 @@ constinit Operator arange{
     .dtypes = dtypes::real,
     .infer = rules::arange,
     .tolerance = "1 ulp",
-    .doc = "start, start + step, ... up to `end`, without it. Without `dtype`, int64 if all are "
-           "integers, else the default dtype.",
+    .doc = "start, start + step, ... up to but not including `end`. The default `dtype` is int64 "
+           "if all three are integers, else the default dtype.",
     .abi = described_as("arange"),
 };
 
@@ -116,7 +116,7 @@ constinit Operator empty{
     .decompose = decompose_empty,
     .uses = empty_uses,
     .tolerance = "shape",
-    .doc = "A tensor whose values are not set. Without `dtype`, of the default dtype.",
+    .doc = "A tensor with uninitialized values, by default of the default dtype.",
     .abi = described_as("empty"),
 };
 
@@ -127,7 +127,7 @@ constinit Operator zeros{
     .decompose = decompose_zeros,
     .uses = zeros_uses,
     .tolerance = "exact",
-    .doc = "A tensor of zeros. Without `dtype`, of the default dtype.",
+    .doc = "A tensor of zeros, by default of the default dtype.",
     .abi = described_as("zeros"),
 };
 
@@ -138,7 +138,7 @@ constinit Operator ones{
     .decompose = decompose_ones,
     .uses = ones_uses,
     .tolerance = "exact",
-    .doc = "A tensor of ones. Without `dtype`, of the default dtype.",
+    .doc = "A tensor of ones, by default of the default dtype.",
     .abi = described_as("ones"),
 };
 
@@ -149,8 +149,8 @@ constinit Operator empty_like{
     .decompose = decompose_empty_like,
     .uses = empty_like_uses,
     .tolerance = "shape",
-    .doc = "A tensor of `input`'s shape whose values are not set. Dtype and device are those of "
-           "`input` unless given.",
+    .doc = "A tensor of `input`'s shape with uninitialized values, by default with the dtype and "
+           "device of `input`.",
     .abi = described_as("empty_like"),
 };
 
@@ -161,7 +161,7 @@ constinit Operator zeros_like{
     .decompose = decompose_zeros_like,
     .uses = zeros_like_uses,
     .tolerance = "exact",
-    .doc = "Zeros of `input`'s shape. Dtype and device are those of `input` unless given.",
+    .doc = "Zeros in `input`'s shape, by default with the dtype and device of `input`.",
     .abi = described_as("zeros_like"),
 };
 
@@ -172,7 +172,7 @@ constinit Operator ones_like{
     .decompose = decompose_ones_like,
     .uses = ones_like_uses,
     .tolerance = "exact",
-    .doc = "Ones of `input`'s shape. Dtype and device are those of `input` unless given.",
+    .doc = "Ones in `input`'s shape, by default with the dtype and device of `input`.",
     .abi = described_as("ones_like"),
 };
 
@@ -184,7 +184,8 @@ constinit Operator full_like{
     .decompose = decompose_full_like,
     .uses = full_like_uses,
     .tolerance = "exact",
-    .doc = "One value in `input`'s shape. Dtype and device are those of `input` unless given.",
+    .doc = "A tensor of `input`'s shape filled with one value, by default with the dtype and "
+           "device of `input`.",
     .abi = described_as("full_like"),
 };
 

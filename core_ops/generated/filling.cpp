@@ -98,8 +98,8 @@ constinit Operator masked_fill{
     .decompose = decompose_masked_fill,
     .uses = masked_fill_uses,
     .tolerance = "exact",
-    .doc = "`input` with `value` where `mask`, a bool tensor that broadcasts with it, holds. "
-           "`value` is taken in input's dtype.",
+    .doc = "`input` with `value` where `mask`, a bool tensor that broadcasts with it, is true. "
+           "`value` is converted to input's dtype.",
     .abi = described_as("masked_fill"),
 };
 
@@ -111,8 +111,8 @@ constinit Operator masked_select{
     .decompose = decompose_masked_select,
     .uses = masked_select_uses,
     .tolerance = "exact",
-    .doc = "The elements of `input` where `mask`, a bool tensor that broadcasts with it, holds, "
-           "in row-major order, as a vector.",
+    .doc = "The elements of `input` where `mask`, a bool tensor that broadcasts with it, is true,"
+           " as a vector in row-major order.",
     .abi = described_as("masked_select"),
 };
 
@@ -123,9 +123,9 @@ constinit Operator masked_scatter{
     .decompose = decompose_masked_scatter,
     .uses = masked_scatter_uses,
     .tolerance = "exact",
-    .doc = "`input` with the elements of `source`, one after the other, where `mask` holds, a "
-           "bool tensor that broadcasts with it. More of those places than `source` has elements "
-           "are an error, at the latest when the stream is synchronized.",
+    .doc = "`input` with consecutive elements of `source` where `mask`, a bool tensor that "
+           "broadcasts with it, is true. It is an error if `source` has too few elements, "
+           "reported at the latest when the stream is synchronized.",
     .abi = described_as("masked_scatter"),
 };
 
@@ -136,9 +136,9 @@ constinit Operator fill_diagonal{
     .decompose = decompose_fill_diagonal,
     .uses = fill_diagonal_uses,
     .tolerance = "exact",
-    .doc = "`input`, a matrix, or a tensor of more dimensions that are all of one size, with "
-           "`fill_value` where all indices are equal. With `wrap` the diagonal of a tall matrix "
-           "starts again one row below its end.",
+    .doc = "`input` with `fill_value` where all indices are equal: a matrix, or a tensor of more "
+           "dimensions of equal size. With `wrap`, the diagonal of a tall matrix starts again one"
+           " row below its end.",
     .abi = described_as("fill_diagonal"),
 };
 
@@ -150,8 +150,8 @@ constinit Operator index_fill{
     .uses = index_fill_uses,
     .tolerance = "exact",
     .doc = "`input` with `value` in the slices along `dim` that `index`, a vector of int64 or "
-           "int32, names; negative ones count from the end. An index outside of `input` is an "
-           "error, at the latest when its stream is synchronized.",
+           "int32, names; negative indices count from the end. An index out of range is an error,"
+           " reported at the latest when the stream is synchronized.",
     .abi = described_as("index_fill"),
 };
 
@@ -163,9 +163,9 @@ constinit Operator index_add{
     .decompose = decompose_index_add,
     .uses = index_add_uses,
     .tolerance = "accumulation",
-    .doc = "`input` with `alpha` times the slices of `source` along `dim` added to those that "
-           "`index`, a vector of int64 or int32, names. An index outside of `input` is an error, "
-           "at the latest when its stream is synchronized.",
+    .doc = "`input` with `alpha` times the slices of `source` along `dim` added to the slices "
+           "that `index`, a vector of int64 or int32, names. An index out of range is an error, "
+           "reported at the latest when the stream is synchronized.",
     .abi = described_as("index_add"),
 };
 
@@ -176,9 +176,10 @@ constinit Operator index_copy{
     .decompose = decompose_index_copy,
     .uses = index_copy_uses,
     .tolerance = "exact",
-    .doc = "`input` with the slices of `source` along `dim` in the place of those that `index`, a"
-           " vector of int64 or int32, names; of several for one place it is the last. An index "
-           "outside of `input` is an error, at the latest when its stream is synchronized.",
+    .doc = "`input` with the slices along `dim` that `index`, a vector of int64 or int32, names "
+           "replaced by those of `source`. If an index occurs more than once, the last slice "
+           "counts. An index out of range is an error, reported at the latest when the stream is "
+           "synchronized.",
     .abi = described_as("index_copy"),
 };
 
@@ -190,9 +191,10 @@ constinit Operator put{
     .decompose = decompose_put,
     .uses = put_uses,
     .tolerance = "accumulation",
-    .doc = "`input` with the elements of `source` at the places that `index`, of as many, names "
-           "in row-major order; negative ones count from the end. With `accumulate` they are "
-           "added, else of several for one place it is the last.",
+    .doc = "`input` with the elements of `source` at the positions that `index`, of the same "
+           "size, gives in row-major order; negative ones count from the end. With `accumulate` "
+           "they are added; otherwise, if a position occurs more than once, the last element "
+           "counts.",
     .abi = described_as("put"),
 };
 

@@ -313,8 +313,8 @@ constinit Operator _foreach_add{
     .decompose = decompose_foreach_add,
     .uses = foreach_add_uses,
     .tolerance = "1 ulp",
-    .doc = "Each + alpha * other, for each tensor of `self` and the one at its place in `other`, "
-           "or a number.",
+    .doc = "self[i] + alpha * other[i], for each tensor of `self` and its counterpart in `other`,"
+           " or a number.",
     .abi = described_as("_foreach_add"),
 };
 
@@ -328,7 +328,7 @@ constinit Operator _foreach_add_{
     .decompose = decompose_foreach_add_in_place,
     .uses = foreach_add_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "_foreach_add, written into `self`, tensor by tensor.",
+    .doc = "_foreach_add in place: the results are written into `self`.",
     .abi = described_as("_foreach_add_"),
 };
 
@@ -342,8 +342,8 @@ constinit Operator _foreach_sub{
     .decompose = decompose_foreach_sub,
     .uses = foreach_sub_uses,
     .tolerance = "1 ulp",
-    .doc = "Each - alpha * other, for each tensor of `self` and the one at its place in `other`, "
-           "or a number.",
+    .doc = "self[i] - alpha * other[i], for each tensor of `self` and its counterpart in `other`,"
+           " or a number.",
     .abi = described_as("_foreach_sub"),
 };
 
@@ -357,7 +357,7 @@ constinit Operator _foreach_sub_{
     .decompose = decompose_foreach_sub_in_place,
     .uses = foreach_sub_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "_foreach_sub, written into `self`, tensor by tensor.",
+    .doc = "_foreach_sub in place: the results are written into `self`.",
     .abi = described_as("_foreach_sub_"),
 };
 
@@ -371,7 +371,7 @@ constinit Operator _foreach_mul{
     .decompose = decompose_foreach_mul,
     .uses = foreach_mul_uses,
     .tolerance = "exact",
-    .doc = "Each * other, for each tensor of `self` and the one at its place in `other`, or a "
+    .doc = "self[i] * other[i], for each tensor of `self` and its counterpart in `other`, or a "
            "number.",
     .abi = described_as("_foreach_mul"),
 };
@@ -386,7 +386,7 @@ constinit Operator _foreach_mul_{
     .decompose = decompose_foreach_mul_in_place,
     .uses = foreach_mul_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "_foreach_mul, written into `self`, tensor by tensor.",
+    .doc = "_foreach_mul in place: the results are written into `self`.",
     .abi = described_as("_foreach_mul_"),
 };
 
@@ -400,7 +400,7 @@ constinit Operator _foreach_div{
     .decompose = decompose_foreach_div,
     .uses = foreach_div_uses,
     .tolerance = "1 ulp",
-    .doc = "Each / other, for each tensor of `self` and the one at its place in `other`, or a "
+    .doc = "self[i] / other[i], for each tensor of `self` and its counterpart in `other`, or a "
            "number.",
     .abi = described_as("_foreach_div"),
 };
@@ -415,7 +415,7 @@ constinit Operator _foreach_div_{
     .decompose = decompose_foreach_div_in_place,
     .uses = foreach_div_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "_foreach_div, written into `self`, tensor by tensor.",
+    .doc = "_foreach_div in place: the results are written into `self`.",
     .abi = described_as("_foreach_div_"),
 };
 
@@ -429,8 +429,8 @@ constinit Operator _foreach_maximum{
     .decompose = decompose_foreach_maximum,
     .uses = foreach_maximum_uses,
     .tolerance = "exact",
-    .doc = "The greater of each element of a tensor of `self` and the one at its place in "
-           "`other`, or a number.",
+    .doc = "The elementwise maximum of self[i] and other[i], for each tensor of `self` and its "
+           "counterpart in `other`, or a number.",
     .abi = described_as("_foreach_maximum"),
 };
 
@@ -444,8 +444,8 @@ constinit Operator _foreach_minimum{
     .decompose = decompose_foreach_minimum,
     .uses = foreach_minimum_uses,
     .tolerance = "exact",
-    .doc = "The lesser of each element of a tensor of `self` and the one at its place in `other`,"
-           " or a number.",
+    .doc = "The elementwise minimum of self[i] and other[i], for each tensor of `self` and its "
+           "counterpart in `other`, or a number.",
     .abi = described_as("_foreach_minimum"),
 };
 
@@ -459,7 +459,7 @@ constinit Operator _foreach_clamp_min{
     .decompose = decompose_foreach_clamp_min,
     .uses = foreach_clamp_min_uses,
     .tolerance = "exact",
-    .doc = "_foreach_maximum under another name.",
+    .doc = "Another name of _foreach_maximum.",
     .abi = described_as("_foreach_clamp_min"),
 };
 
@@ -473,7 +473,7 @@ constinit Operator _foreach_clamp_max{
     .decompose = decompose_foreach_clamp_max,
     .uses = foreach_clamp_max_uses,
     .tolerance = "exact",
-    .doc = "_foreach_minimum under another name.",
+    .doc = "Another name of _foreach_minimum.",
     .abi = described_as("_foreach_clamp_max"),
 };
 
@@ -487,8 +487,8 @@ constinit Operator _foreach_pow{
     .decompose = decompose_foreach_pow,
     .uses = foreach_pow_uses,
     .tolerance = "16 ulp",
-    .doc = "Each tensor of `self` to the power of the one at its place in `exponent`, or of a "
-           "number.",
+    .doc = "self[i] to the power exponent[i], for each tensor of `self` and its counterpart in "
+           "`exponent`, or a number.",
     .abi = described_as("_foreach_pow"),
 };
 
@@ -502,8 +502,8 @@ constinit Operator _foreach_addcmul{
     .decompose = decompose_foreach_addcmul,
     .uses = foreach_addcmul_uses,
     .tolerance = "accumulation",
-    .doc = "Each + value * tensor1 * tensor2, for each tensor of `self` and those at its place in"
-           " the other lists.",
+    .doc = "self[i] + value * tensor1[i] * tensor2[i], for each tensor of `self` and its "
+           "counterparts in the other lists.",
     .abi = described_as("_foreach_addcmul"),
 };
 
@@ -517,7 +517,7 @@ constinit Operator _foreach_addcmul_{
     .decompose = decompose_foreach_addcmul_in_place,
     .uses = foreach_addcmul_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "_foreach_addcmul, written into `self`, tensor by tensor.",
+    .doc = "_foreach_addcmul in place: the results are written into `self`.",
     .abi = described_as("_foreach_addcmul_"),
 };
 
@@ -531,8 +531,8 @@ constinit Operator _foreach_addcdiv{
     .decompose = decompose_foreach_addcdiv,
     .uses = foreach_addcdiv_uses,
     .tolerance = "accumulation",
-    .doc = "Each + value * tensor1 / tensor2, for each tensor of `self` and those at its place in"
-           " the other lists.",
+    .doc = "self[i] + value * tensor1[i] / tensor2[i], for each tensor of `self` and its "
+           "counterparts in the other lists.",
     .abi = described_as("_foreach_addcdiv"),
 };
 
@@ -546,7 +546,7 @@ constinit Operator _foreach_addcdiv_{
     .decompose = decompose_foreach_addcdiv_in_place,
     .uses = foreach_addcdiv_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "_foreach_addcdiv, written into `self`, tensor by tensor.",
+    .doc = "_foreach_addcdiv in place: the results are written into `self`.",
     .abi = described_as("_foreach_addcdiv_"),
 };
 
@@ -560,8 +560,8 @@ constinit Operator _foreach_lerp{
     .decompose = decompose_foreach_lerp,
     .uses = foreach_lerp_uses,
     .tolerance = "accumulation",
-    .doc = "Each + weight * (tensors1 - each), for each tensor of `self` and those at its place "
-           "in the other lists; `weight` may be a number.",
+    .doc = "self[i] + weight * (tensors1[i] - self[i]), for each tensor of `self` and its "
+           "counterparts in the other lists; `weight` may be a number.",
     .abi = described_as("_foreach_lerp"),
 };
 
@@ -575,7 +575,7 @@ constinit Operator _foreach_lerp_{
     .decompose = decompose_foreach_lerp_in_place,
     .uses = foreach_lerp_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "_foreach_lerp, written into `self`, tensor by tensor.",
+    .doc = "_foreach_lerp in place: the results are written into `self`.",
     .abi = described_as("_foreach_lerp_"),
 };
 
@@ -588,7 +588,7 @@ constinit Operator _foreach_neg{
     .decompose = decompose_foreach_neg,
     .uses = foreach_neg_uses,
     .tolerance = "exact",
-    .doc = "The negative of each tensor.",
+    .doc = "The negative of each tensor, elementwise.",
     .abi = described_as("_foreach_neg"),
 };
 
@@ -640,7 +640,7 @@ constinit Operator _foreach_exp{
     .decompose = decompose_foreach_exp,
     .uses = foreach_exp_uses,
     .tolerance = "3 ulp",
-    .doc = "e to the power of each tensor.",
+    .doc = "e to the power of each tensor, elementwise.",
     .abi = described_as("_foreach_exp"),
 };
 
@@ -653,7 +653,7 @@ constinit Operator _foreach_reciprocal{
     .decompose = decompose_foreach_reciprocal,
     .uses = foreach_reciprocal_uses,
     .tolerance = "1 ulp",
-    .doc = "1 / each tensor.",
+    .doc = "1 / self[i], for each tensor.",
     .abi = described_as("_foreach_reciprocal"),
 };
 
@@ -666,7 +666,7 @@ constinit Operator _foreach_sqrt_{
     .decompose = decompose_foreach_sqrt_in_place,
     .uses = foreach_sqrt_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "_foreach_sqrt, written into `self`, tensor by tensor.",
+    .doc = "_foreach_sqrt in place: the results are written into `self`.",
     .abi = described_as("_foreach_sqrt_"),
 };
 
@@ -679,7 +679,7 @@ constinit Operator _foreach_zero_{
     .decompose = decompose_foreach_zero_in_place,
     .uses = foreach_zero_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "Fills each tensor of `self` with 0.",
+    .doc = "Fills each tensor of `self` with zeros.",
     .abi = described_as("_foreach_zero_"),
 };
 
@@ -692,7 +692,7 @@ constinit Operator _foreach_norm{
     .decompose = decompose_foreach_norm,
     .uses = foreach_norm_uses,
     .tolerance = "accumulation",
-    .doc = "The `ord`-norm of all elements of each tensor, in `dtype` if it is given.",
+    .doc = "The `ord`-norm over all elements of each tensor, computed in `dtype` if it is given.",
     .abi = described_as("_foreach_norm"),
 };
 

@@ -267,8 +267,9 @@ constinit Operator fft_c2c{
     .uses = fft_c2c_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The sums of input[j] * exp(-2 pi i j k / n) along `dim` times `scale`, or with exp(2 "
-           "pi i j k / n) if not `forward`: what transforms of complex numbers are made of.",
+    .doc = "The transform that complex transforms consist of: `scale` times the sums of input[j] "
+           "* exp(-2 pi i j k / n) along `dim`, or of input[j] * exp(2 pi i j k / n) if not "
+           "`forward`.",
     .abi = described_as("fft_c2c"),
 };
 
@@ -281,7 +282,7 @@ constinit Operator fft_r2c{
     .uses = fft_r2c_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The first n / 2 + 1 results of fft_c2c of n real numbers along `dim`.",
+    .doc = "The first n / 2 + 1 results of fft_c2c for n real numbers along `dim`.",
     .abi = described_as("fft_r2c"),
 };
 
@@ -294,10 +295,10 @@ constinit Operator fft_c2r{
     .uses = fft_c2r_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The `n` real numbers that are fft_c2c of a line whose first n / 2 + 1 elements are "
-           "those of `input` along `dim`, and whose others are the conjugates of these. The "
-           "imaginary parts of the first, and of the one in the middle of an even number, count "
-           "as 0.",
+    .doc = "fft_c2c of a line of `n` elements along `dim` whose first n / 2 + 1 elements are "
+           "given by `input` and whose others are their conjugates, so that the result is real. "
+           "The imaginary parts of the first element, and of the middle one if n is even, are "
+           "taken as 0.",
     .abi = described_as("fft_c2r"),
 };
 
@@ -308,10 +309,10 @@ constinit Operator fft_fft{
     .decompose = decompose_fft_fft,
     .uses = fft_fft_uses,
     .tolerance = "accumulation",
-    .doc = "The discrete Fourier transform of `input` along `dim`, cut or filled up with zeros to"
-           " `n` elements, as complex numbers: the sums of input[j] * exp(-2 pi i j k / n). "
-           "Norms: 'backward' divides by n in the inverse transform, 'forward' in the forward "
-           "one, and 'ortho' by its root in both.",
+    .doc = "The discrete Fourier transform of `input` along `dim`, cut or padded with zeros to "
+           "`n` elements, as complex numbers: the sums of input[j] * exp(-2 pi i j k / n). Norms:"
+           " 'backward' divides by n in the inverse transform, 'forward' in the forward one, and "
+           "'ortho' by sqrt(n) in both.",
     .abi = described_as("fft_fft"),
 };
 
@@ -335,7 +336,7 @@ constinit Operator fft_rfft{
     .decompose = decompose_fft_rfft,
     .uses = fft_rfft_uses,
     .tolerance = "accumulation",
-    .doc = "The first n / 2 + 1 results of fft_fft of real numbers, of which the others are the "
+    .doc = "The first n / 2 + 1 results of fft_fft for real numbers; the others are their "
            "conjugates.",
     .abi = described_as("fft_rfft"),
 };
@@ -348,8 +349,8 @@ constinit Operator fft_irfft{
     .decompose = decompose_fft_irfft,
     .uses = fft_irfft_uses,
     .tolerance = "accumulation",
-    .doc = "The inverse of fft_rfft: `n` real numbers, by default 2 * (m - 1), of the first half "
-           "of a spectrum, m elements along `dim`.",
+    .doc = "The inverse of fft_rfft: `n` real numbers, by default 2 * (m - 1), from the m "
+           "elements of half a spectrum along `dim`.",
     .abi = described_as("fft_irfft"),
 };
 
@@ -361,8 +362,8 @@ constinit Operator fft_hfft{
     .decompose = decompose_fft_hfft,
     .uses = fft_hfft_uses,
     .tolerance = "accumulation",
-    .doc = "The transform, `n` real numbers, by default 2 * (m - 1), of a signal whose second "
-           "half is the conjugate of its first, which is given: m elements along `dim`.",
+    .doc = "The transform of a signal whose second half is the conjugate of its first half, which"
+           " is given: `n` real numbers, by default 2 * (m - 1), from m elements along `dim`.",
     .abi = described_as("fft_hfft"),
 };
 
@@ -387,8 +388,8 @@ constinit Operator fft_fftn{
     .decompose = decompose_fft_fftn,
     .uses = fft_fftn_uses,
     .tolerance = "accumulation",
-    .doc = "fft_fft along each of the dimensions `dim`, brought to the sizes `s`. Without `dim` "
-           "they are the last ones that `s` has sizes for, or all.",
+    .doc = "fft_fft along each dimension of `dim`, cut or padded to the sizes `s`. By default, "
+           "`dim` is the last dimensions that `s` has sizes for, or all.",
     .abi = described_as("fft_fftn"),
 };
 
@@ -412,8 +413,8 @@ constinit Operator fft_rfftn{
     .decompose = decompose_fft_rfftn,
     .uses = fft_rfftn_uses,
     .tolerance = "accumulation",
-    .doc = "fft_rfft along the last of the dimensions `dim` of real numbers, and fft_fft along "
-           "the others, brought to the sizes `s`.",
+    .doc = "fft_rfft of real numbers along the last dimension of `dim`, and fft_fft along the "
+           "others, cut or padded to the sizes `s`.",
     .abi = described_as("fft_rfftn"),
 };
 
@@ -425,7 +426,7 @@ constinit Operator fft_irfftn{
     .decompose = decompose_fft_irfftn,
     .uses = fft_irfftn_uses,
     .tolerance = "accumulation",
-    .doc = "The inverse of fft_rfftn, whose last size is by default 2 * (m - 1) of m elements.",
+    .doc = "The inverse of fft_rfftn; the last size is by default 2 * (m - 1) for m elements.",
     .abi = described_as("fft_irfftn"),
 };
 
@@ -437,7 +438,7 @@ constinit Operator fft_fft2{
     .decompose = decompose_fft_fft2,
     .uses = fft_fft2_uses,
     .tolerance = "accumulation",
-    .doc = "fft_fftn of `dim`, by default the last two dimensions.",
+    .doc = "fft_fftn over the dimensions `dim`, by default the last two.",
     .abi = described_as("fft_fft2"),
 };
 
@@ -449,7 +450,7 @@ constinit Operator fft_ifft2{
     .decompose = decompose_fft_ifft2,
     .uses = fft_ifft2_uses,
     .tolerance = "accumulation",
-    .doc = "fft_ifftn of `dim`, by default the last two dimensions.",
+    .doc = "fft_ifftn over the dimensions `dim`, by default the last two.",
     .abi = described_as("fft_ifft2"),
 };
 
@@ -461,7 +462,7 @@ constinit Operator fft_rfft2{
     .decompose = decompose_fft_rfft2,
     .uses = fft_rfft2_uses,
     .tolerance = "accumulation",
-    .doc = "fft_rfftn of `dim`, by default the last two dimensions.",
+    .doc = "fft_rfftn over the dimensions `dim`, by default the last two.",
     .abi = described_as("fft_rfft2"),
 };
 
@@ -473,7 +474,7 @@ constinit Operator fft_irfft2{
     .decompose = decompose_fft_irfft2,
     .uses = fft_irfft2_uses,
     .tolerance = "accumulation",
-    .doc = "fft_irfftn of `dim`, by default the last two dimensions.",
+    .doc = "fft_irfftn over the dimensions `dim`, by default the last two.",
     .abi = described_as("fft_irfft2"),
 };
 
@@ -486,12 +487,12 @@ constinit Operator stft{
     .decompose = decompose_stft,
     .uses = stft_uses,
     .tolerance = "accumulation",
-    .doc = "The transforms of frames of `n_fft` elements of a signal, or of each in a batch, "
-           "`hop_length` (by default a quarter of it) apart, times the `window`, [..., "
-           "frequencies, frames]. With `center` the signal is padded by half a frame at both "
-           "ends. `normalized` ones are divided by the root of n_fft, and `onesided` ones, of "
-           "real signals alone, have n_fft / 2 + 1 frequencies. Without `return_complex` the two "
-           "parts are a last dimension.",
+    .doc = "The short-time Fourier transform of a signal, or of a batch of signals: the "
+           "transforms of frames of `n_fft` elements that start `hop_length` apart (by default a "
+           "quarter of n_fft) and are multiplied by `window`, as [..., frequencies, frames]. "
+           "`center` pads the signal by half a frame at both ends. `normalized` divides by "
+           "sqrt(n_fft). `onesided`, for real signals only, keeps n_fft / 2 + 1 frequencies. "
+           "Without `return_complex`, real and imaginary parts are a last dimension.",
     .abi = described_as("stft"),
 };
 
@@ -504,13 +505,12 @@ constinit Operator istft{
     .decompose = decompose_istft,
     .uses = istft_uses,
     .tolerance = "accumulation",
-    .doc = "The signal of the transforms of frames, [..., frequencies, frames], that stft made "
-           "with the same arguments: each frame is transformed back and multiplied by the "
-           "`window`, and the sum of those that overlap is divided by the sum of the squares of "
-           "their windows; where no window reaches, by 0. With `center` half a frame is cut off "
-           "at both ends. The result has `length` elements, with zeros where there are no frames,"
-           " or as many as the frames reach. `return_complex` of frames that are not `onesided` "
-           "gives complex signals.",
+    .doc = "The inverse of stft with the same arguments, from [..., frequencies, frames]: each "
+           "frame is transformed back and multiplied by `window`; overlapping frames are added, "
+           "and the sum is divided by the sum of the squared windows, which is 0 where no window "
+           "reaches. `center` cuts half a frame off both ends. The result has `length` elements, "
+           "with zeros beyond the frames, or as many as the frames reach. With `return_complex`, "
+           "frames that are not `onesided` give complex signals.",
     .abi = described_as("istft"),
 };
 

@@ -64,9 +64,9 @@ constinit Operator scatter_reduce{
     .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "A copy of `input` in which the elements at `index` along `dim` are reduced with those"
-           " of `src` - by 'sum', 'prod', 'mean', 'amax' or 'amin' -, or with `include_self` "
-           "false are what src's alone give. An index outside of `input` is an error, at the "
-           "latest when its stream is synchronized.",
+           " of `src` by 'sum', 'prod', 'mean', 'amax' or 'amin'. If `include_self` is false, the"
+           " elements of src alone are reduced. An index out of range is an error, reported at "
+           "the latest when the stream is synchronized.",
     .abi = described_as("scatter_reduce"),
 };
 
@@ -78,10 +78,10 @@ constinit Operator index_reduce{
     .decompose = decompose_index_reduce,
     .uses = index_reduce_uses,
     .tolerance = "accumulation",
-    .doc = "A copy of `input` in which the slices along `dim` that `index`, a vector, names are "
-           "reduced with those of `source` - by 'prod', 'mean', 'amax' or 'amin' -, or with "
-           "`include_self` false are what source's alone give. An index outside of `input` is an "
-           "error, at the latest when its stream is synchronized.",
+    .doc = "A copy of `input` in which the slices along `dim` that the vector `index` names are "
+           "reduced with those of `source` by 'prod', 'mean', 'amax' or 'amin'. If `include_self`"
+           " is false, the slices of source alone are reduced. An index out of range is an error,"
+           " reported at the latest when the stream is synchronized.",
     .abi = described_as("index_reduce"),
 };
 
@@ -94,11 +94,11 @@ constinit Operator embedding_bag{
     .decompose = decompose_embedding_bag,
     .uses = embedding_bag_uses,
     .tolerance = "accumulation",
-    .doc = "The mean, the sum ('sum') or the largest elements ('max') of the rows of `weight` "
-           "that each bag of `input` names. A row of a matrix is a bag; in a vector bags begin at"
-           " `offsets`, of which the last is only an end with `include_last_offset`. With "
-           "`per_sample_weights` rows are multiplied before they are summed. The row "
-           "`padding_idx` is left out; -1 stands for none. A bag of nothing is 0.",
+    .doc = "The mean, the sum ('sum') or the maximum ('max') of the rows of `weight` that each "
+           "bag of `input` names. Each row of a matrix is a bag; in a vector, bags begin at "
+           "`offsets`, whose last element only marks the end if `include_last_offset` is set. "
+           "`per_sample_weights` multiplies the rows before they are summed. The row "
+           "`padding_idx` is left out; -1 means none. An empty bag gives 0.",
     .abi = described_as("embedding_bag"),
 };
 

@@ -54,8 +54,8 @@ constinit Operator gather{
     .infer = rules::gather,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The elements of `input` at `index` along `dim`; the result has index's shape. An "
-           "index outside of `input` is an error, at the latest when its stream is synchronized.",
+    .doc = "The elements of `input` at `index` along `dim`, in index's shape. An index out of "
+           "range is an error, reported at the latest when the stream is synchronized.",
     .abi = described_as("gather"),
 };
 
@@ -69,8 +69,8 @@ constinit Operator index_select{
     .uses = index_select_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The slices of `input` along `dim` that `index`, a vector, names. An index outside of "
-           "`input` is an error, at the latest when its stream is synchronized.",
+    .doc = "The slices of `input` along `dim` that the vector `index` names. An index out of "
+           "range is an error, reported at the latest when the stream is synchronized.",
     .abi = described_as("index_select"),
 };
 
@@ -85,8 +85,8 @@ constinit Operator scatter_add{
     .num_nodes = std::size(scatter_add_nodes),
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "A copy of `input` to which the elements of `src` are added at `index` along `dim`. An"
-           " index outside of `input` is an error, at the latest when its stream is synchronized.",
+    .doc = "A copy of `input` with the elements of `src` added at `index` along `dim`. An index "
+           "out of range is an error, reported at the latest when the stream is synchronized.",
     .abi = described_as("scatter_add"),
 };
 
@@ -99,8 +99,8 @@ constinit Operator one_hot{
     .decompose = decompose_one_hot,
     .uses = one_hot_uses,
     .tolerance = "exact",
-    .doc = "int64 zeros with a 1 at the class that `input`, a tensor of int64 or int32, names, "
-           "along a new last dimension of size `num_classes` (-1, the largest class plus 1).",
+    .doc = "int64 zeros with a 1 at the class that `input`, of int64 or int32, names, along a new"
+           " last dimension of size `num_classes` (-1 means the largest class plus 1).",
     .abi = described_as("one_hot"),
 };
 
@@ -112,8 +112,8 @@ constinit Operator nonzero{
     .promoted = 0b1,
     .infer = rules::nonzero,
     .tolerance = "exact",
-    .doc = "The int64 indices of the nonzero elements in row-major order, [count, rank]. NaN is "
-           "not zero.",
+    .doc = "The int64 indices of the nonzero elements in row-major order, [count, rank]. NaN "
+           "counts as nonzero.",
     .abi = described_as("nonzero"),
 };
 
@@ -143,7 +143,7 @@ constinit Operator sort{
     .infer = rules::sort,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The elements in order along `dim`, and the int64 indices that they had. NaN is the "
+    .doc = "The elements in order along `dim`, and their original int64 indices. NaN is the "
            "largest; -0 equals 0.",
     .abi = described_as("sort"),
 };

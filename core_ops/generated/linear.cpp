@@ -60,8 +60,8 @@ constinit Operator addmm{
     .decompose = decompose_addmm,
     .uses = addmm_uses,
     .tolerance = "accumulation",
-    .doc = "beta * input + alpha * (mat1 by mat2), of matrices; `input` broadcasts to the "
-           "product's shape, and is not looked at if `beta` is 0.",
+    .doc = "beta * input + alpha * (mat1 @ mat2) for matrices; `input` broadcasts to the "
+           "product's shape, and is ignored if `beta` is 0.",
     .abi = described_as("addmm"),
 };
 
@@ -73,8 +73,8 @@ constinit Operator baddbmm{
     .decompose = decompose_baddbmm,
     .uses = baddbmm_uses,
     .tolerance = "accumulation",
-    .doc = "beta * input + alpha * (batch1 by batch2), of batches of matrices; `input` broadcasts"
-           " to the product's shape, and is not looked at if `beta` is 0.",
+    .doc = "beta * input + alpha * (batch1 @ batch2) for batches of matrices; `input` broadcasts "
+           "to the product's shape, and is ignored if `beta` is 0.",
     .abi = described_as("baddbmm"),
 };
 
@@ -85,8 +85,8 @@ constinit Operator linear{
     .decompose = decompose_linear,
     .uses = linear_uses,
     .tolerance = "accumulation",
-    .doc = "`input` by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., "
-           "out], by a vector of `in` gives [...].",
+    .doc = "input @ weight^T + bias: `input` of [..., in] and `weight` of [out, in] give [..., "
+           "out]; a `weight` of [in] gives [...].",
     .abi = described_as("linear"),
 };
 
@@ -97,10 +97,11 @@ constinit Operator einsum{
     .decompose = decompose_einsum,
     .uses = einsum_uses,
     .tolerance = "accumulation",
-    .doc = "The sum of products that `equation` writes with a letter for each dimension, as in "
-           "'bij,bjk->bik'. Letters that are not after the arrow are summed over; without an "
-           "arrow, the result has those that occur once, in order. '...' stands for dimensions "
-           "that broadcast. Operands are multiplied from left to right, in pairs.",
+    .doc = "The sum of products that `equation` describes with one letter per dimension, as in "
+           "'bij,bjk->bik'. Letters that are missing after the arrow are summed over; without an "
+           "arrow, the result has the letters that occur once, in alphabetical order. '...' "
+           "stands for dimensions that broadcast. Operands are multiplied in pairs from left to "
+           "right.",
     .abi = described_as("einsum"),
 };
 

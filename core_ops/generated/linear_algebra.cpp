@@ -314,9 +314,9 @@ constinit Operator linalg_cholesky{
     .uses = linalg_cholesky_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The lower triangular L of Hermitian, positive definite matrices L L^H, or with "
-           "`upper` its adjoint. Only that half of `input` is read, and of its diagonal the real "
-           "parts. Matrices that are not positive definite give NaN.",
+    .doc = "The lower triangular L with A = L L^H for Hermitian positive definite matrices A, or "
+           "its adjoint with `upper`. Only that half of `input`, and the real parts of its "
+           "diagonal, are read. Matrices that are not positive definite give NaN.",
     .abi = described_as("linalg_cholesky"),
 };
 
@@ -330,9 +330,9 @@ constinit Operator linalg_solve_triangular{
     .uses = linalg_solve_triangular_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The X of A X = B, or X A = B without `left`, of triangular matrices A, of which the "
-           "other half is not read, nor the diagonal with `unitriangular`, where it is 1. Batches"
-           " broadcast.",
+    .doc = "The X with A X = B, or X A = B if `left` is false, for triangular matrices A. The "
+           "other half of A is not read, nor, with `unitriangular`, the diagonal, which then "
+           "counts as 1. Batches broadcast.",
     .abi = described_as("linalg_solve_triangular"),
 };
 
@@ -343,7 +343,7 @@ constinit Operator cholesky_solve{
     .decompose = decompose_cholesky_solve,
     .uses = cholesky_solve_uses,
     .tolerance = "accumulation",
-    .doc = "The X of A X = `input`, where `input2` is A's factor by linalg_cholesky.",
+    .doc = "The X with A X = `input`, where `input2` is A's factor from linalg_cholesky.",
     .abi = described_as("cholesky_solve"),
 };
 
@@ -354,7 +354,7 @@ constinit Operator cholesky_inverse{
     .decompose = decompose_cholesky_inverse,
     .uses = cholesky_inverse_uses,
     .tolerance = "accumulation",
-    .doc = "The inverse of the matrices whose factors by linalg_cholesky `input` has.",
+    .doc = "The inverses of the matrices whose factors from linalg_cholesky are given in `input`.",
     .abi = described_as("cholesky_inverse"),
 };
 
@@ -367,10 +367,11 @@ constinit Operator linalg_lu_factor{
     .uses = linalg_lu_factor_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "L and U of matrices A = P L U in one, without L's diagonal of ones, and the rows that"
-           " were swapped - row i, from 1, with row pivots[i], one after the other, as int32. The"
-           " largest element of a column, of complex ones by the sum of its parts' absolute "
-           "values, is its pivot; without `pivot` it is the one on the diagonal.",
+    .doc = "L and U of A = P L U in one matrix, without L's diagonal of ones, and the row swaps "
+           "as int32: row i, counted from 1, was swapped with row pivots[i], one after the other."
+           " The pivot of a column is its largest element by absolute value (for complex numbers,"
+           " by the sum of the absolute values of both parts), or the element on the diagonal "
+           "without `pivot`.",
     .abi = described_as("linalg_lu_factor"),
 };
 
@@ -381,7 +382,7 @@ constinit Operator lu_unpack{
     .decompose = decompose_lu_unpack,
     .uses = lu_unpack_uses,
     .tolerance = "accumulation",
-    .doc = "The P, L and U of P L U from what linalg_lu_factor gives.",
+    .doc = "P, L and U of A = P L U from the results of linalg_lu_factor.",
     .abi = described_as("lu_unpack"),
 };
 
@@ -394,8 +395,8 @@ constinit Operator linalg_solve{
     .uses = linalg_solve_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The X of A X = B, or X A = B without `left`; B may be vectors. Batches broadcast. "
-           "Singular matrices give infinities or NaN.",
+    .doc = "The X with A X = B, or X A = B if `left` is false; B may be vectors. Batches "
+           "broadcast. Singular matrices give infinities or NaN.",
     .abi = described_as("linalg_solve"),
 };
 
@@ -408,7 +409,7 @@ constinit Operator linalg_inv{
     .uses = linalg_inv_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The inverses of square matrices; singular ones give infinities or NaN.",
+    .doc = "The inverses of square matrices; singular matrices give infinities or NaN.",
     .abi = described_as("linalg_inv"),
 };
 
@@ -420,8 +421,8 @@ constinit Operator linalg_det{
     .uses = linalg_det_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The determinants of square matrices. Of singular ones too they have derivatives of "
-           "first and second order.",
+    .doc = "The determinants of square matrices. First and second derivatives exist for singular "
+           "matrices too.",
     .abi = described_as("linalg_det"),
 };
 
@@ -433,9 +434,9 @@ constinit Operator linalg_adjugate{
     .uses = linalg_adjugate_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The adjugates of square matrices, which times the matrix are its determinant times "
-           "the identity - of singular matrices too. The transposed one is the derivative of the "
-           "determinant.",
+    .doc = "The adjugates of square matrices: matrix @ adjugate is the determinant times the "
+           "identity, also for singular matrices. The transposed adjugate is the derivative of "
+           "the determinant.",
     .abi = described_as("linalg_adjugate"),
 };
 
@@ -447,9 +448,9 @@ constinit Operator linalg_slogdet{
     .uses = linalg_slogdet_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The signs of the determinants of square matrices, complex ones with the absolute "
-           "value 1, and the logarithms of their absolute values. Of singular ones they are 0 and"
-           " negative infinity, which have no derivative.",
+    .doc = "The signs of the determinants of square matrices (for complex matrices, numbers of "
+           "absolute value 1) and the logarithms of their absolute values. For singular matrices "
+           "these are 0 and -inf, without derivatives.",
     .abi = described_as("linalg_slogdet"),
 };
 
@@ -460,8 +461,8 @@ constinit Operator linalg_matrix_power{
     .decompose = decompose_linalg_matrix_power,
     .uses = linalg_matrix_power_uses,
     .tolerance = "accumulation",
-    .doc = "The product of `n` times the same square matrices; of their inverses for a negative "
-           "n, and the identity for 0.",
+    .doc = "Square matrices to the integer power `n`: of their inverses if n is negative, and the"
+           " identity if it is 0.",
     .abi = described_as("linalg_matrix_power"),
 };
 
@@ -472,8 +473,8 @@ constinit Operator linalg_matrix_exp{
     .decompose = decompose_linalg_matrix_exp,
     .uses = linalg_matrix_exp_uses,
     .tolerance = "accumulation",
-    .doc = "The exponentials of square matrices, the sums of their powers over factorials. "
-           "Columns whose absolute values add up to more than 2^19 lose digits.",
+    .doc = "The exponentials of square matrices: the sums of their powers divided by factorials. "
+           "Matrices with a column whose absolute values add up to more than 2^19 lose digits.",
     .abi = described_as("linalg_matrix_exp"),
 };
 
@@ -486,10 +487,10 @@ constinit Operator linalg_qr{
     .uses = linalg_qr_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "Matrices Q with orthonormal columns and upper triangular R, whose diagonal is real, "
-           "with A = Q R. Modes: 'reduced' gives Q as many columns as the smaller size of A, "
-           "'complete' as many as rows, and 'r' gives none. Columns of Q beyond the smaller size "
-           "have no derivative.",
+    .doc = "A = Q R with orthonormal columns of Q and an upper triangular R with a real diagonal."
+           " Modes: in 'reduced', Q has as many columns as the smaller size of A; in 'complete', "
+           "as many as A has rows; 'r' computes R only. Columns of Q beyond the smaller size have"
+           " no derivative.",
     .abi = described_as("linalg_qr"),
 };
 
@@ -503,10 +504,11 @@ constinit Operator linalg_eigh{
     .uses = linalg_eigh_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The eigenvalues of Hermitian matrices, the smallest first, and the eigenvectors, as "
-           "columns, whose largest component is positive; of complex ones it is the first of "
-           "those as large within a thousandth. Only the lower half of `input` is read, or the "
-           "upper one with UPLO 'U', and of its diagonal the real parts.",
+    .doc = "The eigenvalues of Hermitian matrices in ascending order, and the eigenvectors as "
+           "columns. The largest component of each eigenvector is positive; in complex ones, it "
+           "is the first of those within a thousandth of the largest. Only the lower half of "
+           "`input`, or the upper half with UPLO 'U', and the real parts of its diagonal are "
+           "read.",
     .abi = described_as("linalg_eigh"),
 };
 
@@ -518,7 +520,7 @@ constinit Operator linalg_eigvalsh{
     .decompose = decompose_linalg_eigvalsh,
     .uses = linalg_eigvalsh_uses,
     .tolerance = "accumulation",
-    .doc = "The eigenvalues of Hermitian matrices, the smallest first; see linalg_eigh.",
+    .doc = "The eigenvalues of Hermitian matrices in ascending order; see linalg_eigh.",
     .abi = described_as("linalg_eigvalsh"),
 };
 
@@ -531,14 +533,14 @@ constinit Operator linalg_eig{
     .uses = linalg_eig_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The eigenvalues of square matrices, complex, ordered by their real parts and then by "
-           "their imaginary parts, and the eigenvectors, as columns of length 1. The largest "
-           "component of each, the first of those that are as large within a thousandth, is real "
-           "and positive. Of a matrix with an element that is not finite, or whose iteration does"
-           " not end, all are NaN. Without a kernel of the device the host computes them. Real "
-           "parts that are equal but for rounding, as of conjugate pairs in complex matrices, are"
-           " in no order. The derivatives are by the eigenvectors so chosen; of equal eigenvalues"
-           " they are not finite.",
+    .doc = "The eigenvalues of square matrices as complex numbers, ordered by real part, then by "
+           "imaginary part, and the eigenvectors as columns of length 1. The largest component of"
+           " each eigenvector (the first within a thousandth of the largest) is real and "
+           "positive. If a matrix has an element that is not finite, or if the iteration does not"
+           " converge, all results are NaN. If the device has no kernel, the host computes them. "
+           "Real parts that differ by rounding only, as in conjugate pairs of complex matrices, "
+           "come in no particular order. Derivatives are those of the eigenvectors so chosen; "
+           "they are not finite where eigenvalues are equal.",
     .abi = described_as("linalg_eig"),
 };
 
@@ -564,11 +566,11 @@ constinit Operator linalg_svd{
     .uses = linalg_svd_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The singular values S of matrices A = U diag(S) Vh, the largest first, and the "
-           "singular vectors, as columns of U and rows of Vh. The largest component of each "
-           "column of U is positive; of complex ones it is the first of those as large within a "
-           "thousandth. With `full_matrices` U and Vh are square; vectors beyond the smaller size"
-           " of A have no derivative.",
+    .doc = "A = U diag(S) Vh: the singular values S in descending order, and the singular "
+           "vectors, as columns of U and rows of Vh. The largest component of each column of U is"
+           " positive; in complex ones, it is the first of those within a thousandth of the "
+           "largest. With `full_matrices`, U and Vh are square; vectors beyond the smaller size "
+           "of A have no derivative.",
     .abi = described_as("linalg_svd"),
 };
 
@@ -580,7 +582,7 @@ constinit Operator linalg_svdvals{
     .decompose = decompose_linalg_svdvals,
     .uses = linalg_svdvals_uses,
     .tolerance = "accumulation",
-    .doc = "The singular values of matrices, the largest first.",
+    .doc = "The singular values of matrices in descending order.",
     .abi = described_as("linalg_svdvals"),
 };
 
@@ -593,10 +595,10 @@ constinit Operator linalg_pinv{
     .uses = linalg_pinv_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The pseudoinverses of matrices. Singular values up to `atol`, or the part `rtol` of "
-           "the largest one, count as 0; without `rtol` it is the larger size times the distance "
-           "from 1 to the next number, or 0 if there is an `atol`. With `hermitian`, the matrices"
-           " are Hermitian, and only their lower half is read, but both by the derivative.",
+    .doc = "The pseudoinverses of matrices. Singular values up to `atol`, or up to `rtol` times "
+           "the largest one, count as 0. The default `rtol` is the larger size times the dtype's "
+           "epsilon, or 0 if `atol` is given. With `hermitian`, the matrices are Hermitian; only "
+           "their lower half is read, while the derivative covers both halves.",
     .abi = described_as("linalg_pinv"),
 };
 
@@ -608,15 +610,15 @@ constinit Operator linalg_lstsq{
     .decompose = decompose_linalg_lstsq,
     .uses = linalg_lstsq_uses,
     .tolerance = "accumulation",
-    .doc = "The X that make A X - B smallest, in the sum of squares, and of several the smallest "
-           "X; B may be vectors, and batches broadcast. The driver 'gels' takes QR, and A to have"
-           " full rank, else the solution is infinite, NaN or without meaning. 'gelsy', 'gelsd' "
-           "and 'gelss' take the singular values, of which those up to `rcond` times the largest "
-           "count as 0, by default the larger size of A times the distance from 1 to the next "
-           "number; of matrices whose rank does not change they have a derivative. The residuals "
-           "are the sums of squares of A X - B in each column where A has more rows than columns,"
-           " whatever its rank, else there are none. The rank is there but with 'gels', the "
-           "singular values with 'gelsd' and 'gelss'; else they are empty.",
+    .doc = "The X that minimizes the sum of squares of A X - B, and the smallest such X if there "
+           "are several; B may be vectors, and batches broadcast. The driver 'gels' uses QR and "
+           "requires A to have full rank; otherwise the solution is infinite, NaN or meaningless."
+           " 'gelsy', 'gelsd' and 'gelss' use singular values, and those up to `rcond` times the "
+           "largest count as 0; the default is the larger size of A times the dtype's epsilon. "
+           "They have a derivative where the rank of A does not change. The residuals are the "
+           "sums of squares of A X - B per column if A has more rows than columns, whatever its "
+           "rank, else empty. The rank is empty with 'gels', and the singular values are empty "
+           "except with 'gelsd' and 'gelss'.",
     .abi = described_as("linalg_lstsq"),
 };
 
@@ -628,7 +630,8 @@ constinit Operator linalg_matrix_rank{
     .decompose = decompose_linalg_matrix_rank,
     .uses = linalg_matrix_rank_uses,
     .tolerance = "exact",
-    .doc = "How many singular values of each matrix count, as linalg_pinv says, as int64.",
+    .doc = "The number of singular values of each matrix that do not count as 0 by the rules of "
+           "linalg_pinv, as int64.",
     .abi = described_as("linalg_matrix_rank"),
 };
 
@@ -641,10 +644,10 @@ constinit Operator linalg_matrix_norm{
     .uses = linalg_matrix_norm_uses,
     .tolerance = "accumulation",
     .doc = "A norm of the matrices in the two dimensions `dim`, rows and columns, by default the "
-           "last. Of `ord`: 'fro', the root of the sum of squares; 'nuc', the sum of the singular"
-           " values; '2' and '-2', the largest and the smallest of them; '1' and '-1', the "
-           "largest and the smallest sum of a column's absolute values; 'inf' and '-inf', those "
-           "of a row.",
+           "last two. `ord` is 'fro', the root of the sum of squares; 'nuc', the sum of the "
+           "singular values; '2' or '-2', the largest or smallest singular value; '1' or '-1', "
+           "the largest or smallest sum of a column's absolute values; 'inf' or '-inf', the same "
+           "for rows.",
     .abi = described_as("linalg_matrix_norm"),
 };
 
@@ -655,8 +658,8 @@ constinit Operator linalg_vander{
     .decompose = decompose_linalg_vander,
     .uses = linalg_vander_uses,
     .tolerance = "accumulation",
-    .doc = "The powers of the elements of vectors, from 0 up to `N` - 1, along a new last "
-           "dimension; without N as many as elements.",
+    .doc = "The powers of the elements of vectors, from 0 to `N` - 1, along a new last dimension;"
+           " N is by default the number of elements.",
     .abi = described_as("linalg_vander"),
 };
 
@@ -667,8 +670,9 @@ constinit Operator linalg_multi_dot{
     .decompose = decompose_linalg_multi_dot,
     .uses = linalg_multi_dot_uses,
     .tolerance = "accumulation",
-    .doc = "The product of two or more matrices, the order of whose products takes the fewest "
-           "multiplications; the first may be a vector, a row, and the last, a column.",
+    .doc = "The product of two or more matrices, in the order that takes the fewest "
+           "multiplications. The first may be a vector, taken as a row, and the last, taken as a "
+           "column.",
     .abi = described_as("linalg_multi_dot"),
 };
 

@@ -97,7 +97,7 @@ constinit Operator mse_loss{
     .decompose = decompose_mse_loss,
     .uses = mse_loss_uses,
     .tolerance = "accumulation",
-    .doc = "The squared differences of `input` and `target`.",
+    .doc = "The squared differences between `input` and `target`.",
     .abi = described_as("mse_loss"),
 };
 
@@ -108,7 +108,7 @@ constinit Operator l1_loss{
     .decompose = decompose_l1_loss,
     .uses = l1_loss_uses,
     .tolerance = "accumulation",
-    .doc = "The absolute differences of `input` and `target`.",
+    .doc = "The absolute differences between `input` and `target`.",
     .abi = described_as("l1_loss"),
 };
 
@@ -120,8 +120,8 @@ constinit Operator smooth_l1_loss{
     .decompose = decompose_smooth_l1_loss,
     .uses = smooth_l1_loss_uses,
     .tolerance = "accumulation",
-    .doc = "The absolute differences d of `input` and `target` less beta / 2; where they are "
-           "below `beta`, d * d / (2 * beta).",
+    .doc = "d - beta / 2 for the absolute differences d between `input` and `target`, or d * d / "
+           "(2 * beta) where d is below `beta`.",
     .abi = described_as("smooth_l1_loss"),
 };
 
@@ -146,9 +146,9 @@ constinit Operator kl_div{
     .decompose = decompose_kl_div,
     .uses = kl_div_uses,
     .tolerance = "accumulation",
-    .doc = "target * (log(target) - input), in which `input` is log-probabilities, and so is "
-           "`target` with `log_target`. `reduction` may also be 'batchmean', the sum divided by "
-           "the first size.",
+    .doc = "target * (log(target) - input). `input` holds log-probabilities, and so does `target`"
+           " with `log_target`. `reduction` may also be 'batchmean', the sum divided by the first"
+           " size.",
     .abi = described_as("kl_div"),
 };
 
@@ -160,9 +160,9 @@ constinit Operator nll_loss{
     .decompose = decompose_nll_loss,
     .uses = nll_loss_uses,
     .tolerance = "accumulation",
-    .doc = "-input at the class that `target` names, times the class's `weight`; 0 where that is "
-           "`ignore_index`. `input` is [N, C] or [N, C, d1, ...] log-probabilities, or [C], and "
-           "`target` has its shape without C. The mean is weighted.",
+    .doc = "-input at the class that `target` names, times the class's `weight`; 0 where `target`"
+           " is `ignore_index`. `input` holds log-probabilities, [N, C], [N, C, d1, ...] or [C], "
+           "and `target` has its shape without C. The mean is weighted.",
     .abi = described_as("nll_loss"),
 };
 
@@ -176,7 +176,7 @@ constinit Operator cross_entropy{
     .tolerance = "accumulation",
     .doc = "nll_loss of log_softmax(input) over the classes. `target` may also be probabilities, "
            "a floating tensor of input's shape; then the mean is over the samples. "
-           "`label_smoothing` takes that part of the target to all classes alike.",
+           "`label_smoothing` is the part of the target that is spread over all classes equally.",
     .abi = described_as("cross_entropy"),
 };
 

@@ -33,8 +33,8 @@ constinit Operator matmul{
     .uses = matmul_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The matrix product over the last two dimensions; the others broadcast. A vector is a "
-           "row on the left, a column on the right.",
+    .doc = "The matrix product over the last two dimensions; the others broadcast. A vector "
+           "counts as a row on the left and as a column on the right.",
     .abi = described_as("matmul"),
 };
 

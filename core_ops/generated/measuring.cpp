@@ -164,8 +164,8 @@ constinit Operator count_nonzero{
     .decompose = decompose_count_nonzero,
     .uses = count_nonzero_uses,
     .tolerance = "exact",
-    .doc = "How many elements over the dimensions `dim` (all, if none are given) are not zero, as"
-           " int64. NaN is not zero.",
+    .doc = "The number of nonzero elements over the dimensions `dim` (all by default), as int64. "
+           "NaN counts as nonzero.",
     .abi = described_as("count_nonzero"),
 };
 
@@ -177,7 +177,8 @@ constinit Operator aminmax{
     .decompose = decompose_aminmax,
     .uses = aminmax_uses,
     .tolerance = "exact",
-    .doc = "The smallest and the largest element along `dim`, or of all; NaN if there is one.",
+    .doc = "The smallest and the largest element along `dim`, or of all; NaN if any element is "
+           "NaN.",
     .abi = described_as("aminmax"),
 };
 
@@ -189,8 +190,8 @@ constinit Operator nansum{
     .decompose = decompose_nansum,
     .uses = nansum_uses,
     .tolerance = "accumulation",
-    .doc = "The sum over the dimensions `dim` (all, if none are given) with NaN taken as 0, "
-           "computed in `dtype`. Integers and bools are summed as int64.",
+    .doc = "The sum over the dimensions `dim` (all by default) with NaN counted as 0, computed in"
+           " `dtype`. Integers and bools are summed as int64.",
     .abi = described_as("nansum"),
 };
 
@@ -202,8 +203,8 @@ constinit Operator nanmean{
     .decompose = decompose_nanmean,
     .uses = nanmean_uses,
     .tolerance = "accumulation",
-    .doc = "The mean of the elements over the dimensions `dim` (all, if none are given) that are "
-           "not NaN; NaN where all are.",
+    .doc = "The mean over the dimensions `dim` (all by default) of the elements that are not NaN;"
+           " NaN if all are NaN.",
     .abi = described_as("nanmean"),
 };
 
@@ -215,8 +216,8 @@ constinit Operator var_mean{
     .decompose = decompose_var_mean,
     .uses = var_mean_uses,
     .tolerance = "accumulation",
-    .doc = "The variance, as `var` takes it, and the mean over the dimensions `dim` (all, if none"
-           " are given).",
+    .doc = "The variance, as computed by `var`, and the mean over the dimensions `dim` (all by "
+           "default).",
     .abi = described_as("var_mean"),
 };
 
@@ -228,8 +229,8 @@ constinit Operator std_mean{
     .decompose = decompose_std_mean,
     .uses = std_mean_uses,
     .tolerance = "accumulation",
-    .doc = "The standard deviation, as `std` takes it, and the mean over the dimensions `dim` "
-           "(all, if none are given).",
+    .doc = "The standard deviation, as computed by `std`, and the mean over the dimensions `dim` "
+           "(all by default).",
     .abi = described_as("std_mean"),
 };
 
@@ -241,8 +242,8 @@ constinit Operator nan_to_num{
     .decompose = decompose_nan_to_num,
     .uses = nan_to_num_uses,
     .tolerance = "exact",
-    .doc = "`input` with numbers in place of NaN (`nan`, 0 by default), infinity and its negative"
-           " (`posinf` and `neginf`, the largest and the smallest number of the dtype).",
+    .doc = "`input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by "
+           "`neginf` (by default the largest and the smallest number of the dtype).",
     .abi = described_as("nan_to_num"),
 };
 
@@ -254,8 +255,8 @@ constinit Operator isclose{
     .decompose = decompose_isclose,
     .uses = isclose_uses,
     .tolerance = "exact",
-    .doc = "True where the distance of the two is at most `atol` plus `rtol` times abs(other), "
-           "elementwise; equal infinities are close, and NaN are with `equal_nan`.",
+    .doc = "True where abs(input - other) <= atol + rtol * abs(other), elementwise. Equal "
+           "infinities are close, and NaNs are with `equal_nan`.",
     .abi = described_as("isclose"),
 };
 
@@ -267,8 +268,8 @@ constinit Operator diff{
     .decompose = decompose_diff,
     .uses = diff_uses,
     .tolerance = "exact",
-    .doc = "The differences of neighbours along `dim`, taken `n` times, after `prepend` and "
-           "`append` were joined to the ends. Of bools it is whether they differ.",
+    .doc = "The differences between neighbours along `dim`, taken `n` times, after `prepend` and "
+           "`append` were joined to the ends. For bools, whether they differ.",
     .abi = described_as("diff"),
 };
 
@@ -297,8 +298,7 @@ constinit Operator _safe_softmax{
     .decompose = decompose_safe_softmax,
     .uses = safe_softmax_uses,
     .tolerance = "accumulation",
-    .doc = "softmax along `dim`, computed in `dtype`, with zeros where all elements are "
-           "-infinity.",
+    .doc = "softmax along `dim`, computed in `dtype`, with zeros where all elements are -inf.",
     .abi = described_as("_safe_softmax"),
 };
 
@@ -310,8 +310,8 @@ constinit Operator median{
     .decompose = decompose_median,
     .uses = median_uses,
     .tolerance = "exact",
-    .doc = "The element in the middle along `dim`, the lower one of two, and an int64 index where"
-           " it stands. NaN if there is one.",
+    .doc = "The middle element along `dim` (the lower one of two) and its int64 index. NaN if any"
+           " element is NaN.",
     .abi = described_as("median"),
 };
 
@@ -323,8 +323,8 @@ constinit Operator nanmedian{
     .decompose = decompose_nanmedian,
     .uses = nanmedian_uses,
     .tolerance = "exact",
-    .doc = "The element in the middle of those along `dim` that are not NaN, the lower one of "
-           "two, and an int64 index where it stands; NaN if all are.",
+    .doc = "The middle element (the lower one of two) of those along `dim` that are not NaN, and "
+           "its int64 index; NaN if all are NaN.",
     .abi = described_as("nanmedian"),
 };
 

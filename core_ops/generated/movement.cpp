@@ -20,8 +20,7 @@ constinit Operator copy{
     .infer = rules::copy,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The same values in memory of their own, in the order of `input` if it is dense, else "
-           "row-major.",
+    .doc = "A copy in new memory, in the memory order of `input` if it is dense, else row-major.",
     .abi = described_as("copy"),
 };
 
@@ -33,8 +32,8 @@ constinit Operator cast{
     .infer = rules::cast,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The values as `dtype`. Floating to integral truncates toward zero; nonzero (NaN too) "
-           "is true.",
+    .doc = "The values converted to `dtype`. Floating to integral truncates toward zero; to bool,"
+           " nonzero values (NaN too) become true.",
     .abi = described_as("cast"),
 };
 
@@ -47,8 +46,7 @@ constinit Operator cat{
     .infer = rules::cat,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The tensors one after the other along `dim`; their other sizes agree. Dtypes are "
-           "promoted.",
+    .doc = "The tensors joined along `dim`; their other sizes must be equal. Dtypes are promoted.",
     .abi = described_as("cat"),
 };
 

@@ -181,9 +181,9 @@ constinit Operator layer_norm{
     .decompose = decompose_layer_norm,
     .uses = layer_norm_uses,
     .tolerance = "accumulation",
-    .doc = "(input - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over "
-           "the last dimensions, whose sizes are `normalized_shape`, as are those of `weight` and"
-           " `bias`.",
+    .doc = "(input - mean) / sqrt(variance + eps) * weight + bias. Mean and variance are taken "
+           "over the last dimensions, whose sizes are `normalized_shape`; `weight` and `bias` "
+           "have that shape.",
     .abi = described_as("layer_norm"),
 };
 
@@ -198,7 +198,7 @@ constinit Operator native_layer_norm{
     .uses = native_layer_norm_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized "
+    .doc = "layer_norm, with the mean and 1 / sqrt(variance + eps), in which normalized "
            "dimensions have size 1.",
     .abi = described_as("native_layer_norm"),
 };
@@ -211,9 +211,9 @@ constinit Operator rms_norm{
     .decompose = decompose_rms_norm,
     .uses = rms_norm_uses,
     .tolerance = "accumulation",
-    .doc = "input / sqrt(mean of input * input + eps) * weight, with the mean over the last "
-           "dimensions, whose sizes are `normalized_shape`, as are those of `weight`. Without "
-           "`eps`, the distance from 1 to the next number.",
+    .doc = "input / sqrt(mean(input * input) + eps) * weight. The mean is taken over the last "
+           "dimensions, whose sizes are `normalized_shape`; `weight` has that shape. The default "
+           "`eps` is the dtype's epsilon.",
     .abi = described_as("rms_norm"),
 };
 
@@ -227,8 +227,8 @@ constinit Operator native_rms_norm{
     .uses = native_rms_norm_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "rms_norm, and with it 1 / sqrt(mean of input * input + eps), whose normalized "
-           "dimensions have size 1.",
+    .doc = "rms_norm, with 1 / sqrt(mean(input * input) + eps), in which normalized dimensions "
+           "have size 1.",
     .abi = described_as("native_rms_norm"),
 };
 
@@ -241,8 +241,8 @@ constinit Operator norm_backward{
     .decompose = decompose_norm_backward,
     .uses = norm_backward_uses,
     .tolerance = "accumulation",
-    .doc = "The gradient of native_layer_norm by `input`, or without `mean`, that of "
-           "native_rms_norm.",
+    .doc = "The gradient of native_layer_norm with respect to `input`, or of native_rms_norm if "
+           "`mean` is missing.",
     .abi = described_as("norm_backward"),
 };
 
@@ -255,8 +255,8 @@ constinit Operator norm_weight_backward{
     .decompose = decompose_norm_weight_backward,
     .uses = norm_weight_backward_uses,
     .tolerance = "accumulation",
-    .doc = "The gradient of native_layer_norm by its weight, or without `mean`, that of "
-           "native_rms_norm.",
+    .doc = "The gradient of native_layer_norm with respect to its weight, or of native_rms_norm "
+           "if `mean` is missing.",
     .abi = described_as("norm_weight_backward"),
 };
 
@@ -270,9 +270,9 @@ constinit Operator norm_gradients{
     .decompose = decompose_norm_gradients,
     .uses = norm_gradients_uses,
     .tolerance = "accumulation",
-    .doc = "The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, "
-           "where `grad_bias` is empty. A device can find all of them while it reads `grad_out` "
-           "and `input` once.",
+    .doc = "All gradients of native_layer_norm, or of native_rms_norm if `mean` is missing; "
+           "`grad_bias` is then empty. A device can compute them in one pass over `grad_out` and "
+           "`input`.",
     .abi = described_as("norm_gradients"),
 };
 
@@ -285,8 +285,8 @@ constinit Operator group_norm{
     .uses = group_norm_uses,
     .tolerance = "accumulation",
     .doc = "(input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and "
-           "variance over each group of neighbouring channels; then times `weight` and plus "
-           "`bias`, which have a number for each channel.",
+           "variance taken over each group of adjacent channels, times `weight` plus `bias`, "
+           "which have one number per channel.",
     .abi = described_as("group_norm"),
 };
 
@@ -300,9 +300,9 @@ constinit Operator batch_norm{
     .uses = batch_norm_uses,
     .tolerance = "accumulation",
     .doc = "(input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each "
-           "channel; then times `weight` and plus `bias`. In training with the batch's own mean "
-           "and variance, of which the running ones take over the part `momentum`, in place (the "
-           "variance as an unbiased one); otherwise with the running ones.",
+           "channel, times `weight` plus `bias`. In training, mean and variance are the batch's, "
+           "and the running ones are updated in place by the part `momentum` (with the unbiased "
+           "variance); otherwise they are the running ones.",
     .abi = described_as("batch_norm"),
 };
 
@@ -316,8 +316,8 @@ constinit Operator native_batch_norm{
     .uses = native_batch_norm_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "batch_norm by the batch's own mean and biased variance of each channel, which it "
-           "returns as well.",
+    .doc = "batch_norm with the batch's own mean and biased variance per channel, which are "
+           "returned too.",
     .abi = described_as("native_batch_norm"),
 };
 
@@ -345,9 +345,9 @@ constinit Operator instance_norm{
     .decompose = decompose_instance_norm,
     .uses = instance_norm_uses,
     .tolerance = "accumulation",
-    .doc = "batch_norm of each image on its own. The running mean and variance, if there are any,"
-           " take over the part `momentum` of the images' mean ones, in place, and serve without "
-           "`use_input_stats`.",
+    .doc = "batch_norm of each image on its own. The running mean and variance, if given, are "
+           "updated in place by the part `momentum` of the average over the images, and are used "
+           "if `use_input_stats` is false.",
     .abi = described_as("instance_norm"),
 };
 

@@ -102,10 +102,10 @@ constinit Operator _fused_sgd_{
     .tolerance = "accumulation",
     .doc = "A step of stochastic gradient descent. With g = grad + weight_decay * self and buffer"
            " = momentum * buffer + (1 - dampening) * g (g itself in the first step), self -= lr *"
-           " buffer, or with `nesterov` lr * (g + momentum * buffer). Without a momentum the "
-           "buffers may be an empty list. Gradients are divided by `grad_scale`, and turned by "
-           "`maximize`; where `found_inf` is 1, all stays as it is. The gradients themselves stay"
-           " in any case.",
+           " buffer, or lr * (g + momentum * buffer) with `nesterov`. Without momentum, the list "
+           "of buffers may be empty. Gradients are divided by `grad_scale`, and negated with "
+           "`maximize`; where `found_inf` is 1, nothing changes. The gradients themselves are not"
+           " written.",
     .abi = described_as("_fused_sgd_"),
 };
 
@@ -124,10 +124,10 @@ constinit Operator _fused_adam_{
     .doc = "A step of Adam (Kingma and Ba, 2015). With g = grad + weight_decay * self, m = beta1 "
            "* m + (1 - beta1) * g and v = beta2 * v + (1 - beta2) * g * g, self -= lr / (1 - "
            "beta1^step) * m / (sqrt(v) / sqrt(1 - beta2^step) + eps), where m, v and step are the"
-           " elements of `exp_avgs`, `exp_avg_sqs` and `state_steps`. `amsgrad` takes the "
-           "greatest v so far, of `max_exp_avg_sqs`, which may be an empty list otherwise. Steps "
-           "count from 1, and are counted by the caller. `grad_scale`, `found_inf` and `maximize`"
-           " as in _fused_sgd_.",
+           " elements of `exp_avgs`, `exp_avg_sqs` and `state_steps`. `amsgrad` uses the largest "
+           "v so far, kept in `max_exp_avg_sqs`, which may be an empty list otherwise. The caller"
+           " counts the steps, from 1. `grad_scale`, `found_inf` and `maximize` work as in "
+           "_fused_sgd_.",
     .abi = described_as("_fused_adam_"),
 };
 
@@ -143,8 +143,8 @@ constinit Operator _fused_adamw_{
     .decompose = decompose_fused_adamw_in_place,
     .uses = fused_adamw_in_place_uses,
     .tolerance = "accumulation",
-    .doc = "A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is "
-           "not part of the gradient: before all else, self -= lr * weight_decay * self.",
+    .doc = "A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, except that the decay is"
+           " not part of the gradient but is applied first: self -= lr * weight_decay * self.",
     .abi = described_as("_fused_adamw_"),
 };
 
@@ -161,9 +161,9 @@ constinit Operator _fused_adagrad_{
     .tolerance = "accumulation",
     .doc = "A step of Adagrad (Duchi, Hazan and Singer, 2011). With g = grad + weight_decay * "
            "self and sum += g * g, self -= lr / (1 + (step - 1) * lr_decay) * g / (sqrt(sum) + "
-           "eps), where sum and step are the elements of `state_sums` and `state_steps`. Steps "
-           "count from 1, and are counted by the caller. `grad_scale`, `found_inf` and `maximize`"
-           " as in _fused_sgd_.",
+           "eps), where sum and step are the elements of `state_sums` and `state_steps`. The "
+           "caller counts the steps, from 1. `grad_scale`, `found_inf` and `maximize` work as in "
+           "_fused_sgd_.",
     .abi = described_as("_fused_adagrad_"),
 };
 

@@ -115,9 +115,9 @@ constinit Operator searchsorted{
     .decompose = decompose_searchsorted,
     .uses = searchsorted_uses,
     .tolerance = "exact",
-    .doc = "The int64 places (int32 with `out_int32`) in the last dimension of `sorted_sequence`,"
-           " a vector or of input's other sizes, before which `input` would have to stand; with "
-           "`right` behind equal elements, else before them. NaN is the largest.",
+    .doc = "The int64 positions (int32 with `out_int32`) at which `input` would be inserted into "
+           "the last dimension of `sorted_sequence`, which is a vector or has input's other "
+           "sizes: before equal elements, or after them with `right`. NaN is the largest.",
     .abi = described_as("searchsorted"),
 };
 
@@ -129,8 +129,8 @@ constinit Operator bucketize{
     .decompose = decompose_bucketize,
     .uses = bucketize_uses,
     .tolerance = "exact",
-    .doc = "The int64 places (int32 with `out_int32`) of `input` between the `boundaries`, a "
-           "sorted vector, as searchsorted finds them.",
+    .doc = "The int64 positions (int32 with `out_int32`) of `input` between the `boundaries`, a "
+           "sorted vector, as in searchsorted.",
     .abi = described_as("bucketize"),
 };
 
@@ -142,8 +142,8 @@ constinit Operator isin{
     .decompose = decompose_isin,
     .uses = isin_uses,
     .tolerance = "exact",
-    .doc = "True where an element is one of `test_elements`, or, with `invert`, is none. NaN "
-           "equals nothing. `assume_unique` changes nothing.",
+    .doc = "True where an element equals one of `test_elements`, or none of them with `invert`. "
+           "NaN equals nothing. `assume_unique` has no effect.",
     .abi = described_as("isin"),
 };
 
@@ -155,9 +155,9 @@ constinit Operator bincount{
     .decompose = decompose_bincount,
     .uses = bincount_uses,
     .tolerance = "accumulation",
-    .doc = "How often each number from 0 up to the largest of `input`, a vector of whole numbers "
-           "from 0 on, occurs, as int64, or the sums of the `weights` there. At least `minlength`"
-           " numbers.",
+    .doc = "How often each number from 0 to the largest element of `input`, a vector of "
+           "nonnegative integers, occurs, as int64; or the sums of its `weights`. The result has "
+           "at least `minlength` elements.",
     .abi = described_as("bincount"),
 };
 
@@ -169,9 +169,10 @@ constinit Operator histc{
     .decompose = decompose_histc,
     .uses = histc_uses,
     .tolerance = "exact",
-    .doc = "How many elements lie in each of `bins` equal parts from `min` to `max`, the last of "
-           "which holds its end; if both are equal they are the smallest and the largest of "
-           "`input`. Elements outside, and NaN, are not counted.",
+    .doc = "The number of elements in each of `bins` equal parts of the range from `min` to "
+           "`max`; the last part includes its end. If min and max are equal, they are the "
+           "smallest and the largest element of `input`. Elements outside of the range, and NaN, "
+           "are not counted.",
     .abi = described_as("histc"),
 };
 
@@ -184,9 +185,9 @@ constinit Operator unique_all{
     .decompose = decompose_unique_all,
     .uses = unique_all_uses,
     .tolerance = "exact",
-    .doc = "The different elements of `input` in order, the first place of each in row-major "
-           "order, for each element which of them it is, and how often each occurs. NaN equals "
-           "nothing.",
+    .doc = "The distinct elements of `input` in ascending order; the position of the first "
+           "occurrence of each, in row-major order; for each element, which of them it is; and "
+           "how often each occurs. NaN equals nothing.",
     .abi = described_as("unique_all"),
 };
 
@@ -198,10 +199,9 @@ constinit Operator quantile{
     .decompose = decompose_quantile,
     .uses = quantile_uses,
     .tolerance = "accumulation",
-    .doc = "The value below which the part `q`, from 0 to 1, of the elements along `dim` (of all,"
-           " if none is given) lies. Between two elements it is one of both ('lower', 'higher', "
-           "'nearest'), their mean ('midpoint'), or lies between them as far as q does "
-           "('linear'). NaN if there is one.",
+    .doc = "The `q`-quantiles, q from 0 to 1, of the elements along `dim` (of all by default). "
+           "Between two elements, the result is one of them ('lower', 'higher', 'nearest'), their"
+           " mean ('midpoint'), or interpolated ('linear'). NaN if any element is NaN.",
     .abi = described_as("quantile"),
 };
 
@@ -213,7 +213,7 @@ constinit Operator nanquantile{
     .decompose = decompose_nanquantile,
     .uses = nanquantile_uses,
     .tolerance = "accumulation",
-    .doc = "What quantile gives of the elements that are not NaN; NaN where all are.",
+    .doc = "quantile of the elements that are not NaN; NaN if all are NaN.",
     .abi = described_as("nanquantile"),
 };
 

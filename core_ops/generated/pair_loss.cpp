@@ -92,8 +92,8 @@ constinit Operator huber_loss{
     .decompose = decompose_huber_loss,
     .uses = huber_loss_uses,
     .tolerance = "accumulation",
-    .doc = "d * d / 2 of the absolute differences d of `input` and `target`; where they are "
-           "`delta` or more, delta * (d - delta / 2).",
+    .doc = "d * d / 2 for the absolute differences d between `input` and `target`, or delta * (d "
+           "- delta / 2) where d is `delta` or more.",
     .abi = described_as("huber_loss"),
 };
 
@@ -116,7 +116,7 @@ constinit Operator hinge_embedding_loss{
     .decompose = decompose_hinge_embedding_loss,
     .uses = hinge_embedding_loss_uses,
     .tolerance = "accumulation",
-    .doc = "`input` where `target` is 1, and margin - input, but no less than 0, where it is -1.",
+    .doc = "`input` where `target` is 1, and max(0, margin - input) where it is -1.",
     .abi = described_as("hinge_embedding_loss"),
 };
 
@@ -128,8 +128,8 @@ constinit Operator margin_ranking_loss{
     .decompose = decompose_margin_ranking_loss,
     .uses = margin_ranking_loss_uses,
     .tolerance = "accumulation",
-    .doc = "margin - target * (input1 - input2), but no less than 0; `target` is 1 where `input1`"
-           " should be the larger, else -1.",
+    .doc = "max(0, margin - target * (input1 - input2)); `target` is 1 where `input1` should be "
+           "the larger, else -1.",
     .abi = described_as("margin_ranking_loss"),
 };
 
@@ -141,9 +141,9 @@ constinit Operator poisson_nll_loss{
     .decompose = decompose_poisson_nll_loss,
     .uses = poisson_nll_loss_uses,
     .tolerance = "accumulation",
-    .doc = "exp(input) - target * input, or without `log_input`, input - target * log(input + "
-           "eps). With `full` plus Stirling's approximation of log(target!), where `target` is "
-           "above 1.",
+    .doc = "exp(input) - target * input, or input - target * log(input + eps) if `log_input` is "
+           "false. `full` adds Stirling's approximation of log(target!) where `target` is above "
+           "1.",
     .abi = described_as("poisson_nll_loss"),
 };
 
@@ -155,10 +155,10 @@ constinit Operator binary_cross_entropy{
     .decompose = decompose_binary_cross_entropy,
     .uses = binary_cross_entropy_uses,
     .tolerance = "accumulation",
-    .doc = "-(target * log(input) + (1 - target) * log(1 - input)) * weight, in which logarithms "
-           "are no less than -100. `input` is a probability: outside of 0 to 1 the loss is NaN. "
-           "At exactly 0 and 1 the bounded logarithm passes no gradient on; PyTorch's is 1e12 "
-           "there. binary_cross_entropy_with_logits is more exact.",
+    .doc = "-(target * log(input) + (1 - target) * log(1 - input)) * weight, with logarithms "
+           "limited to at least -100. `input` is a probability; outside of 0 to 1 the loss is "
+           "NaN. At exactly 0 and 1, the limited logarithm passes no gradient on; PyTorch's "
+           "gradient is 1e12 there. binary_cross_entropy_with_logits is more accurate.",
     .abi = described_as("binary_cross_entropy"),
 };
 

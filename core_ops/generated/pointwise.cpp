@@ -648,7 +648,7 @@ constinit Operator mul{
     .num_nodes = std::size(mul_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "input * other, elementwise; of bools, their conjunction.",
+    .doc = "input * other, elementwise; for bools, logical and.",
     .abi = described_as("mul"),
 };
 
@@ -683,7 +683,7 @@ constinit Operator maximum{
     .num_nodes = std::size(maximum_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The larger of `input` and `other`, elementwise; NaN if either is.",
+    .doc = "The larger of `input` and `other`, elementwise; NaN if either is NaN.",
     .abi = described_as("maximum"),
 };
 
@@ -701,7 +701,7 @@ constinit Operator minimum{
     .num_nodes = std::size(minimum_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The smaller of `input` and `other`, elementwise; NaN if either is.",
+    .doc = "The smaller of `input` and `other`, elementwise; NaN if either is NaN.",
     .abi = described_as("minimum"),
 };
 
@@ -719,7 +719,7 @@ constinit Operator where{
     .num_nodes = std::size(where_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` where the condition, a bool tensor, holds, and `other` elsewhere.",
+    .doc = "`input` where the condition, a bool tensor, is true, and `other` elsewhere.",
     .abi = described_as("where"),
 };
 
@@ -771,7 +771,7 @@ constinit Operator exp{
     .num_nodes = std::size(exp_nodes),
     .has_gradient = true,
     .tolerance = "3 ulp",
-    .doc = "e to the power of `input`, elementwise. Integers are taken as the default dtype.",
+    .doc = "e to the power of `input`, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("exp"),
 };
 
@@ -788,7 +788,7 @@ constinit Operator log{
     .num_nodes = std::size(log_nodes),
     .has_gradient = true,
     .tolerance = "3 ulp",
-    .doc = "The natural logarithm, elementwise. Integers are taken as the default dtype.",
+    .doc = "The natural logarithm, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("log"),
 };
 
@@ -805,7 +805,7 @@ constinit Operator sqrt{
     .num_nodes = std::size(sqrt_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "The square root, elementwise. Integers are taken as the default dtype.",
+    .doc = "The square root, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("sqrt"),
 };
 
@@ -822,7 +822,7 @@ constinit Operator sin{
     .num_nodes = std::size(sin_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The sine of an angle in radians, elementwise. Integers are taken as the default "
+    .doc = "The sine of an angle in radians, elementwise. Integers are converted to the default "
            "dtype.",
     .abi = described_as("sin"),
 };
@@ -840,8 +840,8 @@ constinit Operator cos{
     .num_nodes = std::size(cos_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The cosine of an angle in radians, elementwise. Integers are taken as the default "
-           "dtype.",
+    .doc = "The cosine of an angle in radians, elementwise. Integers are converted to the default"
+           " dtype.",
     .abi = described_as("cos"),
 };
 
@@ -858,7 +858,7 @@ constinit Operator tanh{
     .num_nodes = std::size(tanh_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "The hyperbolic tangent, elementwise. Integers are taken as the default dtype.",
+    .doc = "The hyperbolic tangent, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("tanh"),
 };
 
@@ -877,7 +877,7 @@ constinit Operator sigmoid{
     .num_nodes = std::size(sigmoid_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "1 / (1 + exp(-input)), elementwise. Integers are taken as the default dtype.",
+    .doc = "1 / (1 + exp(-input)), elementwise. Integers are converted to the default dtype.",
     .abi = described_as("sigmoid"),
 };
 
@@ -894,7 +894,7 @@ constinit Operator relu{
     .num_nodes = std::size(relu_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The larger of `input` and 0, elementwise; NaN stays NaN.",
+    .doc = "max(0, input), elementwise; NaN stays NaN.",
     .abi = described_as("relu"),
 };
 
@@ -910,7 +910,7 @@ constinit Operator floor{
     .num_nodes = std::size(floor_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The largest whole number that is not above `input`, elementwise.",
+    .doc = "The largest integer not above `input`, elementwise.",
     .abi = described_as("floor"),
 };
 
@@ -927,7 +927,7 @@ constinit Operator ceil{
     .num_nodes = std::size(ceil_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The smallest whole number that is not below `input`, elementwise.",
+    .doc = "The smallest integer not below `input`, elementwise.",
     .abi = described_as("ceil"),
 };
 
@@ -944,7 +944,7 @@ constinit Operator trunc{
     .num_nodes = std::size(trunc_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The whole number next to `input` on the side of 0, elementwise.",
+    .doc = "`input` rounded towards 0 to an integer, elementwise.",
     .abi = described_as("trunc"),
 };
 
@@ -961,7 +961,7 @@ constinit Operator round{
     .num_nodes = std::size(round_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The nearest whole number, elementwise; of two that are equally near, the even one.",
+    .doc = "The nearest integer, elementwise; halfway cases go to the even one.",
     .abi = described_as("round"),
 };
 
@@ -979,7 +979,7 @@ constinit Operator reciprocal{
     .num_nodes = std::size(reciprocal_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "1 / input, elementwise. Integers are taken as the default dtype.",
+    .doc = "1 / input, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("reciprocal"),
 };
 
@@ -998,7 +998,7 @@ constinit Operator rsqrt{
     .num_nodes = std::size(rsqrt_nodes),
     .has_gradient = true,
     .tolerance = "2 ulp",
-    .doc = "1 / sqrt(input), elementwise. Integers are taken as the default dtype.",
+    .doc = "1 / sqrt(input), elementwise. Integers are converted to the default dtype.",
     .abi = described_as("rsqrt"),
 };
 
@@ -1033,8 +1033,8 @@ constinit Operator pow{
     .num_nodes = std::size(pow_nodes),
     .has_gradient = true,
     .tolerance = "16 ulp",
-    .doc = "`input` to the power of `exponent`, elementwise. Of integers it wraps, and a negative"
-           " power is 0 unless `input` is 1 or -1.",
+    .doc = "`input` to the power `exponent`, elementwise. Integers wrap around, and negative "
+           "powers of integers are 0 unless `input` is 1 or -1.",
     .abi = described_as("pow"),
 };
 
@@ -1052,8 +1052,8 @@ constinit Operator clamp{
     .num_nodes = std::size(clamp_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input`, but no less than min and then no more than max, elementwise; NaN stays NaN. "
-           "A bound that an integer dtype does not hold counts as the nearest that it holds.",
+    .doc = "`input` limited to at least min and then to at most max, elementwise; NaN stays NaN. "
+           "A bound outside of the range of an integer dtype counts as the nearest number inside.",
     .abi = described_as("clamp"),
 };
 
@@ -1071,7 +1071,7 @@ constinit Operator clamp_min{
     .num_nodes = std::size(clamp_min_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is "
+    .doc = "`input`, but at least min, elementwise; NaN stays NaN. Between tensors, the same as "
            "maximum.",
     .abi = described_as("clamp_min"),
 };
@@ -1090,7 +1090,7 @@ constinit Operator clamp_max{
     .num_nodes = std::size(clamp_max_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input`, but no more than max, elementwise; NaN stays NaN. Between tensors it is "
+    .doc = "`input`, but at most max, elementwise; NaN stays NaN. Between tensors, the same as "
            "minimum.",
     .abi = described_as("clamp_max"),
 };
@@ -1108,7 +1108,7 @@ constinit Operator erf{
     .num_nodes = std::size(erf_nodes),
     .has_gradient = true,
     .tolerance = "16 ulp",
-    .doc = "The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), "
+    .doc = "The error function, 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), "
            "elementwise.",
     .abi = described_as("erf"),
 };
@@ -1128,8 +1128,8 @@ constinit Operator expm1{
     .num_nodes = std::size(expm1_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "exp(input) - 1, elementwise, without loss where `input` is small. Integers are taken "
-           "as the default dtype.",
+    .doc = "exp(input) - 1, elementwise, accurate for small `input`. Integers are converted to "
+           "the default dtype.",
     .abi = described_as("expm1"),
 };
 
@@ -1148,8 +1148,8 @@ constinit Operator log1p{
     .num_nodes = std::size(log1p_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "log(1 + input), elementwise, without loss where `input` is small. Integers are taken "
-           "as the default dtype.",
+    .doc = "log(1 + input), elementwise, accurate for small `input`. Integers are converted to "
+           "the default dtype.",
     .abi = described_as("log1p"),
 };
 
@@ -1167,7 +1167,7 @@ constinit Operator silu{
     .num_nodes = std::size(silu_nodes),
     .has_gradient = true,
     .tolerance = "6 ulp",
-    .doc = "input * sigmoid(input), elementwise. Integers are taken as the default dtype.",
+    .doc = "input * sigmoid(input), elementwise. Integers are converted to the default dtype.",
     .abi = described_as("silu"),
 };
 
@@ -1185,8 +1185,8 @@ constinit Operator gelu{
     .num_nodes = std::size(gelu_nodes),
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "`input` times the part of a normal distribution below `input`, input * (1 + erf(input"
-           " / sqrt(2))) / 2, elementwise. Integers are taken as the default dtype.",
+    .doc = "`input` times the normal cumulative distribution function of `input`, input * (1 + "
+           "erf(input / sqrt(2))) / 2, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("gelu"),
 };
 
@@ -1204,9 +1204,9 @@ constinit Operator gelu_tanh{
     .num_nodes = std::size(gelu_tanh_nodes),
     .has_gradient = true,
     .tolerance = "6 ulp",
-    .doc = "The approximation of gelu by a hyperbolic tangent, input * (1 + tanh(sqrt(2 / pi) * "
-           "(input + 0.044715 * input^3))) / 2, written as a sigmoid, elementwise. Integers are "
-           "taken as the default dtype.",
+    .doc = "The tanh approximation of gelu, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * "
+           "input^3))) / 2, computed by a sigmoid, elementwise. Integers are converted to the "
+           "default dtype.",
     .abi = described_as("gelu_tanh"),
 };
 
@@ -1224,8 +1224,8 @@ constinit Operator elu{
     .num_nodes = std::size(elu_nodes),
     .has_gradient = true,
     .tolerance = "6 ulp",
-    .doc = "`input` where it is positive, and alpha * expm1(input) elsewhere. Integers are taken "
-           "as the default dtype.",
+    .doc = "`input` where it is positive, and alpha * expm1(input) elsewhere. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("elu"),
 };
 
@@ -1243,7 +1243,7 @@ constinit Operator leaky_relu{
     .has_gradient = true,
     .tolerance = "exact",
     .doc = "`input` where it is positive, and negative_slope * input elsewhere. Integers are "
-           "taken as the default dtype.",
+           "converted to the default dtype.",
     .abi = described_as("leaky_relu"),
 };
 
@@ -1262,7 +1262,7 @@ constinit Operator softplus{
     .has_gradient = true,
     .tolerance = "8 ulp",
     .doc = "log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta"
-           " is above the threshold. Integers are taken as the default dtype.",
+           " is above `threshold`. Integers are converted to the default dtype.",
     .abi = described_as("softplus"),
 };
 
@@ -1280,7 +1280,7 @@ constinit Operator hardswish{
     .num_nodes = std::size(hardswish_nodes),
     .has_gradient = true,
     .tolerance = "2 ulp",
-    .doc = "input * hardsigmoid(input), elementwise. Integers are taken as the default dtype.",
+    .doc = "input * hardsigmoid(input), elementwise. Integers are converted to the default dtype.",
     .abi = described_as("hardswish"),
 };
 
@@ -1298,8 +1298,8 @@ constinit Operator hardsigmoid{
     .num_nodes = std::size(hardsigmoid_nodes),
     .has_gradient = true,
     .tolerance = "1 ulp",
-    .doc = "(input + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are "
-           "taken as the default dtype.",
+    .doc = "(input + 3) / 6, limited to the range 0 to 1, elementwise. Integers are converted to "
+           "the default dtype.",
     .abi = described_as("hardsigmoid"),
 };
 

@@ -130,8 +130,8 @@ constinit Operator chebyshev_polynomial_t{
     .decompose = decompose_chebyshev_polynomial_t,
     .uses = chebyshev_polynomial_t_uses,
     .tolerance = "accumulation",
-    .doc = "The Chebyshev polynomial of the first kind and of degree `n`, at most 1,024, "
-           "elementwise; 0 of a negative one. Integers are taken as the default dtype.",
+    .doc = "The Chebyshev polynomial of the first kind of degree `n`, at most 1,024, elementwise;"
+           " 0 for negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("chebyshev_polynomial_t"),
 };
 
@@ -142,8 +142,8 @@ constinit Operator chebyshev_polynomial_u{
     .decompose = decompose_chebyshev_polynomial_u,
     .uses = chebyshev_polynomial_u_uses,
     .tolerance = "accumulation",
-    .doc = "The Chebyshev polynomial of the second kind and of degree `n`, at most 1,024, "
-           "elementwise; 0 of a negative one. Integers are taken as the default dtype.",
+    .doc = "The Chebyshev polynomial of the second kind of degree `n`, at most 1,024, "
+           "elementwise; 0 for negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("chebyshev_polynomial_u"),
 };
 
@@ -154,8 +154,8 @@ constinit Operator chebyshev_polynomial_v{
     .decompose = decompose_chebyshev_polynomial_v,
     .uses = chebyshev_polynomial_v_uses,
     .tolerance = "accumulation",
-    .doc = "The Chebyshev polynomial of the third kind and of degree `n`, at most 1,024, "
-           "elementwise; 0 of a negative one. Integers are taken as the default dtype.",
+    .doc = "The Chebyshev polynomial of the third kind of degree `n`, at most 1,024, elementwise;"
+           " 0 for negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("chebyshev_polynomial_v"),
 };
 
@@ -166,8 +166,8 @@ constinit Operator chebyshev_polynomial_w{
     .decompose = decompose_chebyshev_polynomial_w,
     .uses = chebyshev_polynomial_w_uses,
     .tolerance = "accumulation",
-    .doc = "The Chebyshev polynomial of the fourth kind and of degree `n`, at most 1,024, "
-           "elementwise; 0 of a negative one. Integers are taken as the default dtype.",
+    .doc = "The Chebyshev polynomial of the fourth kind of degree `n`, at most 1,024, "
+           "elementwise; 0 for negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("chebyshev_polynomial_w"),
 };
 
@@ -178,8 +178,8 @@ constinit Operator shifted_chebyshev_polynomial_t{
     .decompose = decompose_shifted_chebyshev_polynomial_t,
     .uses = shifted_chebyshev_polynomial_t_uses,
     .tolerance = "accumulation",
-    .doc = "The shifted Chebyshev polynomial of the first kind and of degree `n`, at most 1,024, "
-           "elementwise; 0 of a negative one. Integers are taken as the default dtype.",
+    .doc = "The shifted Chebyshev polynomial of the first kind of degree `n`, at most 1,024, "
+           "elementwise; 0 for negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("shifted_chebyshev_polynomial_t"),
 };
 
@@ -190,8 +190,8 @@ constinit Operator shifted_chebyshev_polynomial_u{
     .decompose = decompose_shifted_chebyshev_polynomial_u,
     .uses = shifted_chebyshev_polynomial_u_uses,
     .tolerance = "accumulation",
-    .doc = "The shifted Chebyshev polynomial of the second kind and of degree `n`, at most 1,024,"
-           " elementwise; 0 of a negative one. Integers are taken as the default dtype.",
+    .doc = "The shifted Chebyshev polynomial of the second kind of degree `n`, at most 1,024, "
+           "elementwise; 0 for negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("shifted_chebyshev_polynomial_u"),
 };
 
@@ -202,8 +202,8 @@ constinit Operator shifted_chebyshev_polynomial_v{
     .decompose = decompose_shifted_chebyshev_polynomial_v,
     .uses = shifted_chebyshev_polynomial_v_uses,
     .tolerance = "accumulation",
-    .doc = "The shifted Chebyshev polynomial of the third kind and of degree `n`, at most 1,024, "
-           "elementwise; 0 of a negative one. Integers are taken as the default dtype.",
+    .doc = "The shifted Chebyshev polynomial of the third kind of degree `n`, at most 1,024, "
+           "elementwise; 0 for negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("shifted_chebyshev_polynomial_v"),
 };
 
@@ -214,8 +214,8 @@ constinit Operator shifted_chebyshev_polynomial_w{
     .decompose = decompose_shifted_chebyshev_polynomial_w,
     .uses = shifted_chebyshev_polynomial_w_uses,
     .tolerance = "accumulation",
-    .doc = "The shifted Chebyshev polynomial of the fourth kind and of degree `n`, at most 1,024,"
-           " elementwise; 0 of a negative one. Integers are taken as the default dtype.",
+    .doc = "The shifted Chebyshev polynomial of the fourth kind of degree `n`, at most 1,024, "
+           "elementwise; 0 for negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("shifted_chebyshev_polynomial_w"),
 };
 
@@ -226,8 +226,8 @@ constinit Operator hermite_polynomial_h{
     .decompose = decompose_hermite_polynomial_h,
     .uses = hermite_polynomial_h_uses,
     .tolerance = "accumulation",
-    .doc = "The physicists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 of a "
-           "negative one. Integers are taken as the default dtype.",
+    .doc = "The physicists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 for "
+           "negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("hermite_polynomial_h"),
 };
 
@@ -238,8 +238,8 @@ constinit Operator hermite_polynomial_he{
     .decompose = decompose_hermite_polynomial_he,
     .uses = hermite_polynomial_he_uses,
     .tolerance = "accumulation",
-    .doc = "The probabilists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 of "
-           "a negative one. Integers are taken as the default dtype.",
+    .doc = "The probabilists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 for"
+           " negative degrees. Integers are converted to the default dtype.",
     .abi = described_as("hermite_polynomial_he"),
 };
 
@@ -250,8 +250,8 @@ constinit Operator laguerre_polynomial_l{
     .decompose = decompose_laguerre_polynomial_l,
     .uses = laguerre_polynomial_l_uses,
     .tolerance = "accumulation",
-    .doc = "The Laguerre polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative "
-           "one. Integers are taken as the default dtype.",
+    .doc = "The Laguerre polynomial of degree `n`, at most 1,024, elementwise; 0 for negative "
+           "degrees. Integers are converted to the default dtype.",
     .abi = described_as("laguerre_polynomial_l"),
 };
 
@@ -262,8 +262,8 @@ constinit Operator legendre_polynomial_p{
     .decompose = decompose_legendre_polynomial_p,
     .uses = legendre_polynomial_p_uses,
     .tolerance = "accumulation",
-    .doc = "The Legendre polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative "
-           "one. Integers are taken as the default dtype.",
+    .doc = "The Legendre polynomial of degree `n`, at most 1,024, elementwise; 0 for negative "
+           "degrees. Integers are converted to the default dtype.",
     .abi = described_as("legendre_polynomial_p"),
 };
 

@@ -226,9 +226,9 @@ constinit Operator max_pool_with_indices{
     .has_gradient = true,
     .tolerance = "exact",
     .doc = "The largest element of each window of `input`, [batch, channels, size...], over one "
-           "to three dimensions, and its int64 place in its plane, row-major. NaN is the largest."
-           " No `stride` means the kernel's size; `ceil_mode` also takes windows that begin "
-           "inside and end outside.",
+           "to three dimensions, and its int64 position in its plane, row-major. NaN is the "
+           "largest. The default `stride` is the kernel's size. `ceil_mode` also takes windows "
+           "that begin inside and end outside.",
     .abi = described_as("max_pool_with_indices"),
 };
 
@@ -246,8 +246,8 @@ constinit Operator avg_pool{
     .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "The mean of each window of `input`, [batch, channels, size...], over one to three "
-           "dimensions. Padding counts as zeros, or not at all without `count_include_pad`; "
-           "`divisor_override` divides in place of the number of elements.",
+           "dimensions. Padding counts as zeros, or not at all if `count_include_pad` is false. "
+           "`divisor_override` replaces the number of elements as the divisor.",
     .abi = described_as("avg_pool"),
 };
 
@@ -264,7 +264,8 @@ constinit Operator avg_pool_backward{
     .widens = true,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The gradient of avg_pool by its input, of shape `size`, from that of its result.",
+    .doc = "The gradient of avg_pool with respect to its input, of shape `size`, from the "
+           "gradient of its result.",
     .abi = described_as("avg_pool_backward"),
 };
 
@@ -280,8 +281,8 @@ constinit Operator adaptive_max_pool_with_indices{
     .has_gradient = true,
     .tolerance = "exact",
     .doc = "The largest element of each of `output_size` windows that cover `input`, [batch, "
-           "channels, size...], and its int64 place in its plane, row-major. Window i of n begins"
-           " at floor(i * size / n) and ends before ceil((i + 1) * size / n).",
+           "channels, size...], and its int64 position in its plane, row-major. Window i of n "
+           "begins at floor(i * size / n) and ends before ceil((i + 1) * size / n).",
     .abi = described_as("adaptive_max_pool_with_indices"),
 };
 
@@ -294,7 +295,7 @@ constinit Operator max_pool1d{
     .uses = max_pool1d_uses,
     .tolerance = "exact",
     .doc = "The largest element of each window of `input`, [batch, channels, length] or without "
-           "the batch. No `stride` means the kernel's size.",
+           "the batch. The default `stride` is the kernel's size.",
     .abi = described_as("max_pool1d"),
 };
 
@@ -307,7 +308,7 @@ constinit Operator max_pool2d{
     .uses = max_pool2d_uses,
     .tolerance = "exact",
     .doc = "The largest element of each window of `input`, [batch, channels, height, width] or "
-           "without the batch. No `stride` means the kernel's size.",
+           "without the batch. The default `stride` is the kernel's size.",
     .abi = described_as("max_pool2d"),
 };
 
@@ -320,7 +321,7 @@ constinit Operator max_pool3d{
     .uses = max_pool3d_uses,
     .tolerance = "exact",
     .doc = "The largest element of each window of `input`, [batch, channels, depth, height, "
-           "width] or without the batch. No `stride` means the kernel's size.",
+           "width] or without the batch. The default `stride` is the kernel's size.",
     .abi = described_as("max_pool3d"),
 };
 
@@ -333,7 +334,7 @@ constinit Operator avg_pool1d{
     .uses = avg_pool1d_uses,
     .tolerance = "accumulation",
     .doc = "The mean of each window of `input`, [batch, channels, length] or without the batch. "
-           "No `stride` means the kernel's size.",
+           "The default `stride` is the kernel's size.",
     .abi = described_as("avg_pool1d"),
 };
 
@@ -347,7 +348,7 @@ constinit Operator avg_pool2d{
     .uses = avg_pool2d_uses,
     .tolerance = "accumulation",
     .doc = "The mean of each window of `input`, [batch, channels, height, width] or without the "
-           "batch. No `stride` means the kernel's size.",
+           "batch. The default `stride` is the kernel's size.",
     .abi = described_as("avg_pool2d"),
 };
 
@@ -361,7 +362,7 @@ constinit Operator avg_pool3d{
     .uses = avg_pool3d_uses,
     .tolerance = "accumulation",
     .doc = "The mean of each window of `input`, [batch, channels, depth, height, width] or "
-           "without the batch. No `stride` means the kernel's size.",
+           "without the batch. The default `stride` is the kernel's size.",
     .abi = described_as("avg_pool3d"),
 };
 

@@ -56,8 +56,7 @@ constinit Operator dot{
     .decompose = decompose_dot,
     .uses = dot_uses,
     .tolerance = "accumulation",
-    .doc = "The sum of the products of two vectors' elements. Of complex ones neither is "
-           "conjugated.",
+    .doc = "The sum of the products of two vectors' elements. Complex vectors are not conjugated.",
     .abi = described_as("dot"),
 };
 
@@ -80,8 +79,8 @@ constinit Operator addmv{
     .decompose = decompose_addmv,
     .uses = addmv_uses,
     .tolerance = "accumulation",
-    .doc = "beta * input + alpha * (mat by vec); `input` broadcasts to the product's shape, and "
-           "is not looked at if `beta` is 0.",
+    .doc = "beta * input + alpha * (mat @ vec); `input` broadcasts to the product's shape, and is"
+           " ignored if `beta` is 0.",
     .abi = described_as("addmv"),
 };
 
@@ -92,8 +91,8 @@ constinit Operator outer{
     .decompose = decompose_outer,
     .uses = outer_uses,
     .tolerance = "accumulation",
-    .doc = "The products of each element of `input` with each of `vec2`, both vectors, as a "
-           "matrix.",
+    .doc = "The products of each element of the vector `input` with each element of the vector "
+           "`vec2`, as a matrix.",
     .abi = described_as("outer"),
 };
 

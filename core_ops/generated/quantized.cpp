@@ -137,11 +137,11 @@ constinit Operator quantize_linear{
     .decompose = decompose_quantize_linear,
     .uses = quantize_linear_uses,
     .tolerance = "exact",
-    .doc = "round(input / scale) + zero_point, brought into the range of the result's dtype: "
-           "zero_point's, or `dtype`, by default uint8; int8, uint16 and int16 are possible. "
-           "Halves go to the even neighbour; NaN becomes the zero point. It divides in scale's "
-           "dtype. `scale` and `zero_point` have one number, one for each place along `axis`, or "
-           "one for each `block_size` places there.",
+    .doc = "round(input / scale) + zero_point, limited to the range of the result's dtype, which "
+           "is that of zero_point, or `dtype` (uint8 by default; int8, uint16 and int16 are "
+           "possible). Halves round to even; NaN becomes the zero point. The division is in "
+           "scale's dtype. `scale` and `zero_point` have one number, one per index of `axis`, or "
+           "one per `block_size` indices of it.",
     .abi = described_as("quantize_linear"),
 };
 
@@ -153,9 +153,9 @@ constinit Operator dequantize_linear{
     .decompose = decompose_dequantize_linear,
     .uses = dequantize_linear_uses,
     .tolerance = "exact",
-    .doc = "(input - zero_point) * scale, in scale's dtype, or `dtype`, for `input` of uint8, "
-           "int8, uint16, int16 or int32. `scale` and `zero_point` have one number, one for each "
-           "place along `axis`, or one for each `block_size` places there.",
+    .doc = "(input - zero_point) * scale, in scale's dtype or `dtype`, for `input` of uint8, "
+           "int8, uint16, int16 or int32. `scale` and `zero_point` have one number, one per index"
+           " of `axis`, or one per `block_size` indices of it.",
     .abi = described_as("dequantize_linear"),
 };
 
@@ -167,9 +167,9 @@ constinit Operator dynamic_quantize_linear{
     .decompose = decompose_dynamic_quantize_linear,
     .uses = dynamic_quantize_linear_uses,
     .tolerance = "exact",
-    .doc = "`input` in uint8, with the scale and the zero point that spread its range, and 0, "
-           "over it: scale is (max - min) / 255, and 1 where that is 0, in float32, or float64 "
-           "for float64; the zero point is round(-min / scale).",
+    .doc = "`input` as uint8, with the scale and the zero point that map its range, extended to "
+           "include 0, to 0 to 255: scale is (max - min) / 255, or 1 where that is 0, in float32 "
+           "(float64 for float64); the zero point is round(-min / scale).",
     .abi = described_as("dynamic_quantize_linear"),
 };
 
@@ -181,9 +181,9 @@ constinit Operator matmul_integer{
     .decompose = decompose_matmul_integer,
     .uses = matmul_integer_uses,
     .tolerance = "exact",
-    .doc = "The matrix product of (input - its zero point) and (other - its zero point), of uint8"
-           " and int8, exactly in int32. A zero point is one number, or one for each row of "
-           "`input`, or each column of `other`.",
+    .doc = "The matrix product of (input - its zero point) and (other - its zero point) for uint8"
+           " and int8, exact in int32. A zero point is one number, or one per row of `input` or "
+           "column of `other`.",
     .abi = described_as("matmul_integer"),
 };
 
@@ -196,10 +196,10 @@ constinit Operator conv_integer{
     .decompose = decompose_conv_integer,
     .uses = conv_integer_uses,
     .tolerance = "exact",
-    .doc = "The convolution of (input - its zero point), [batch, channels, size...], by (weight -"
-           " its zero point), [to, channels / groups, size...], of uint8 and int8, over one to "
-           "three dimensions, exactly in int32. Padding counts as the zero point. That of "
-           "`weight` is one number, or one for each channel that it makes.",
+    .doc = "The convolution of (input - its zero point), [batch, channels, size...], with (weight"
+           " - its zero point), [out, channels / groups, size...], for uint8 and int8, over one "
+           "to three dimensions, exact in int32. Padding counts as the zero point. The zero point"
+           " of `weight` is one number, or one per output channel.",
     .abi = described_as("conv_integer"),
 };
 
@@ -213,9 +213,9 @@ constinit Operator qlinear_matmul{
     .uses = qlinear_matmul_uses,
     .tolerance = "exact",
     .doc = "matmul_integer of `input` and `other`, times input_scale * other_scale / scale, "
-           "rounded, plus `zero_point`, brought into the range of its dtype: uint8 or int8. "
-           "Scales and zero points of the input and the result have one number, or one for each "
-           "row; those of `other` one, or one for each column.",
+           "rounded, plus `zero_point`, limited to the range of its dtype, uint8 or int8. Scales "
+           "and zero points of the input and the result have one number, or one per row; those of"
+           " `other` have one, or one per column.",
     .abi = described_as("qlinear_matmul"),
 };
 
@@ -230,9 +230,9 @@ constinit Operator qlinear_conv{
     .uses = qlinear_conv_uses,
     .tolerance = "exact",
     .doc = "conv_integer of `input` and `weight`, plus the int32 `bias` of each channel, times "
-           "input_scale * weight_scale / scale, rounded, plus `zero_point`, brought into the "
-           "range of its dtype: uint8 or int8. Scale and zero point of `weight` have one number, "
-           "or one for each channel that it makes; the others one.",
+           "input_scale * weight_scale / scale, rounded, plus `zero_point`, limited to the range "
+           "of its dtype, uint8 or int8. Scale and zero point of `weight` have one number, or one"
+           " per output channel; the others have one.",
     .abi = described_as("qlinear_conv"),
 };
 
@@ -246,12 +246,12 @@ constinit Operator _scaled_mm{
     .decompose = decompose_scaled_mm,
     .uses = scaled_mm_uses,
     .tolerance = "exact",
-    .doc = "The matrix product of `input` [M, K] and `mat2` [K, N], of 8-bit floats, times "
+    .doc = "The matrix product of `input` [M, K] and `mat2` [K, N], both 8-bit floats, times "
            "`scale_a` and `scale_b`, plus `bias` [N], computed in float32. A scale is float32: "
-           "one number, or for `input` one for each row, [M, 1], and for `mat2` one for each "
-           "column, [1, N]. The result has `out_dtype`, or the dtype of `input`; one of 8 bits is"
-           " first multiplied by `scale_result`, and what float8_e4m3fn does not hold becomes its"
-           " largest number, 448. With `use_fast_accum` a backend may add in fewer bits.",
+           "one number, or one per row of `input`, [M, 1], and one per column of `mat2`, [1, N]. "
+           "The result has `out_dtype`, by default input's dtype. An 8-bit result is first "
+           "multiplied by `scale_result`; numbers outside of float8_e4m3fn's range become its "
+           "largest number, 448. `use_fast_accum` permits a backend to add in fewer bits.",
     .abi = described_as("_scaled_mm"),
 };
 

@@ -98,7 +98,7 @@ constinit Operator philox{
     .dtypes = set_of(u32),
     .infer = rules::philox,
     .tolerance = "exact",
-    .doc = "uint32 words of Philox4x32-10, row-major, from the counter `offset` on.",
+    .doc = "uint32 words of Philox4x32-10, in row-major order, starting at the counter `offset`.",
     .abi = described_as("philox"),
 };
 
@@ -111,8 +111,8 @@ constinit Operator rand_philox{
     .decompose = decompose_rand_philox,
     .uses = rand_philox_uses,
     .tolerance = "exact",
-    .doc = "Uniform numbers in [0, 1) from the words w of philox - (w >> 8) / 2^24 as float32, w "
-           "/ 2^32 as float64, (w >> 21) / 2^11 as float16, (w >> 24) / 2^8 as bfloat16.",
+    .doc = "Uniform numbers in [0, 1) from the words w of philox: (w >> 8) / 2^24 for float32, w "
+           "/ 2^32 for float64, (w >> 21) / 2^11 for float16, (w >> 24) / 2^8 for bfloat16.",
     .abi = described_as("rand_philox"),
 };
 
@@ -125,8 +125,8 @@ constinit Operator randn_philox{
     .decompose = decompose_randn_philox,
     .uses = randn_philox_uses,
     .tolerance = "4 ulp",
-    .doc = "Normal numbers by Box and Muller from pairs of words (w0, w1) of philox - r cos t and"
-           " r sin t with r = sqrt(-2 ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32.",
+    .doc = "Normal numbers from pairs of words (w0, w1) of philox, by Box and Muller's method: r "
+           "cos t and r sin t with r = sqrt(-2 ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32.",
     .abi = described_as("randn_philox"),
 };
 
@@ -144,8 +144,8 @@ constinit Operator rand{
     .uses = rand_uses,
     .past_schemas = rand_past,
     .tolerance = "exact",
-    .doc = "Uniform numbers in [0, 1) from `generator`, by default the device's. Without `dtype`,"
-           " of the default dtype.",
+    .doc = "Uniform random numbers in [0, 1) from `generator`, by default the device's; by "
+           "default of the default dtype.",
     .abi = described_as("rand"),
 };
 
@@ -163,8 +163,8 @@ constinit Operator randn{
     .uses = randn_uses,
     .past_schemas = randn_past,
     .tolerance = "4 ulp",
-    .doc = "Normal numbers of mean 0 and variance 1 from `generator`, by default the device's. "
-           "Without `dtype`, of the default dtype.",
+    .doc = "Normal random numbers with mean 0 and variance 1 from `generator`, by default the "
+           "device's; by default of the default dtype.",
     .abi = described_as("randn"),
 };
 
@@ -182,9 +182,10 @@ constinit Operator randint{
     .uses = randint_uses,
     .past_schemas = randint_past,
     .tolerance = "exact",
-    .doc = "Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of "
-           "uniform float64 numbers u; of more than 2^32 numbers, low + floor((w0 + 2^32 w1) / "
-           "2^64 * (high - low)) of two words of philox each. Without `dtype`, int64.",
+    .doc = "Random integers from `low` up to but not including `high`: low + floor(u * (high - "
+           "low)) for uniform float64 numbers u; for ranges of more than 2^32 numbers, low + "
+           "floor((w0 + 2^32 w1) / 2^64 * (high - low)) from two words of philox each. The "
+           "default `dtype` is int64.",
     .abi = described_as("randint"),
 };
 
@@ -202,8 +203,8 @@ constinit Operator randperm{
     .uses = randperm_uses,
     .past_schemas = randperm_past,
     .tolerance = "exact",
-    .doc = "The numbers from 0 to n - 1 in random order - the indices that sort pairs of words of"
-           " philox. Without `dtype`, int64.",
+    .doc = "The numbers from 0 to n - 1 in random order: the indices that sort pairs of words of "
+           "philox. The default `dtype` is int64.",
     .abi = described_as("randperm"),
 };
 
@@ -215,8 +216,8 @@ constinit Operator dropout{
     .decompose = decompose_dropout,
     .uses = dropout_uses,
     .tolerance = "1 ulp",
-    .doc = "In training, zeroes each element with probability `p` and divides the others by 1 - "
-           "p; otherwise `input` itself.",
+    .doc = "In training, sets each element to 0 with probability `p` and divides the others by 1 "
+           "- p; otherwise returns `input` itself.",
     .abi = described_as("dropout"),
 };
 

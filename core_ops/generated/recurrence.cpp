@@ -94,11 +94,10 @@ constinit Operator lstm{
     .decompose = decompose_lstm,
     .uses = lstm_uses,
     .tolerance = "accumulation",
-    .doc = "The outputs of long short-term memories (G = 4, gates i, f, g, o) for `input`, "
+    .doc = "The outputs of a long short-term memory (G = 4, gates i, f, g, o) for `input`, "
            "[steps, N, input], or [N, steps, input] with `batch_first`, and the states after the "
-           "last step. `hx` holds the first states, hidden and cell, each [layers * directions, "
-           "N, hidden]. In training, what passes from layer to layer is dropped with probability "
-           "`dropout`.",
+           "last step. `hx` holds the initial hidden and cell states, each [layers * directions, "
+           "N, hidden]. In training, `dropout` is applied between layers.",
     .abi = described_as("lstm"),
 };
 
@@ -113,8 +112,8 @@ constinit Operator gru{
     .decompose = decompose_gru,
     .uses = gru_uses,
     .tolerance = "accumulation",
-    .doc = "The outputs of gated recurrent units (G = 3, gates r, z, n) for `input`, as of lstm, "
-           "and the states after the last step; `hx` is the first state.",
+    .doc = "The outputs of a gated recurrent unit (G = 3, gates r, z, n) for `input`, shaped as "
+           "in lstm, and the states after the last step. `hx` is the initial state.",
     .abi = described_as("gru"),
 };
 
@@ -129,8 +128,8 @@ constinit Operator rnn_tanh{
     .decompose = decompose_rnn_tanh,
     .uses = rnn_tanh_uses,
     .tolerance = "accumulation",
-    .doc = "The outputs of plain recurrent networks with tanh (G = 1) for `input`, as of lstm, "
-           "and the states after the last step; `hx` is the first state.",
+    .doc = "The outputs of a plain recurrent network with tanh (G = 1) for `input`, shaped as in "
+           "lstm, and the states after the last step. `hx` is the initial state.",
     .abi = described_as("rnn_tanh"),
 };
 
@@ -145,8 +144,8 @@ constinit Operator rnn_relu{
     .decompose = decompose_rnn_relu,
     .uses = rnn_relu_uses,
     .tolerance = "accumulation",
-    .doc = "The outputs of plain recurrent networks with relu (G = 1) for `input`, as of lstm, "
-           "and the states after the last step; `hx` is the first state.",
+    .doc = "The outputs of a plain recurrent network with relu (G = 1) for `input`, shaped as in "
+           "lstm, and the states after the last step. `hx` is the initial state.",
     .abi = described_as("rnn_relu"),
 };
 

@@ -56,8 +56,8 @@ constinit Operator sum{
     .num_nodes = std::size(sum_nodes),
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The sum over the dimensions `dim` (all, if none are given), computed in `dtype`. "
-           "Integers and bools are summed as int64.",
+    .doc = "The sum over the dimensions `dim` (all by default), computed in `dtype`. Integers and"
+           " bools are summed as int64.",
     .abi = described_as("sum"),
 };
 
@@ -73,8 +73,8 @@ constinit Operator mean{
     .widens = true,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The arithmetic mean over the dimensions `dim` (all, if none are given), computed in "
-           "`dtype`, which must be floating.",
+    .doc = "The arithmetic mean over the dimensions `dim` (all by default), computed in `dtype`, "
+           "which must be floating.",
     .abi = described_as("mean"),
 };
 
@@ -90,8 +90,7 @@ constinit Operator max{
     .initial = -std::numeric_limits<double>::infinity(),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The largest element over the dimensions `dim` (all, if none are given); NaN if one "
-           "is.",
+    .doc = "The largest element over the dimensions `dim` (all by default); NaN if any is NaN.",
     .abi = described_as("max"),
 };
 
@@ -107,8 +106,7 @@ constinit Operator min{
     .initial = std::numeric_limits<double>::infinity(),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The smallest element over the dimensions `dim` (all, if none are given); NaN if one "
-           "is.",
+    .doc = "The smallest element over the dimensions `dim` (all by default); NaN if any is NaN.",
     .abi = described_as("min"),
 };
 
@@ -120,8 +118,8 @@ constinit Operator argmax{
     .promoted = 0b1,
     .infer = rules::argmax,
     .tolerance = "exact",
-    .doc = "The int64 index of the largest element along `dim`, or in row-major order if none is "
-           "given. The first of equal ones; NaN is the largest.",
+    .doc = "The int64 index of the largest element along `dim`, or in row-major order by default."
+           " Of equal elements, the first; NaN is the largest.",
     .abi = described_as("argmax"),
 };
 

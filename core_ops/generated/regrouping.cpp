@@ -90,9 +90,9 @@ constinit Operator center_crop_pad{
     .decompose = decompose_center_crop_pad,
     .uses = center_crop_pad_uses,
     .tolerance = "exact",
-    .doc = "The middle of `input`, with `size` elements along the dimensions `dim` (by default "
-           "all): cut where there are more, with zeros around where there are less. Of an odd "
-           "number, one more is cut, or added, behind.",
+    .doc = "The center of `input`, with `size` elements along the dimensions `dim` (all by "
+           "default): cut if there are more, padded with zeros if there are fewer. If the "
+           "difference is odd, one more is cut or added at the end.",
     .abi = described_as("center_crop_pad"),
 };
 
@@ -103,9 +103,9 @@ constinit Operator depth_to_space{
     .decompose = decompose_depth_to_space,
     .uses = depth_to_space_uses,
     .tolerance = "exact",
-    .doc = "`input` of [N, C * b * b, H, W] as [N, C, H * b, W * b], where b is `blocksize`. The "
-           "channels that make a square lie C apart ('DCR': the square's row and column come "
-           "first), or side by side ('CRD', as in pixel_shuffle).",
+    .doc = "`input` of [N, C * b * b, H, W] rearranged to [N, C, H * b, W * b], where b is "
+           "`blocksize`. The channels that form a square are C apart ('DCR': the square's row and"
+           " column come first) or adjacent ('CRD', as in pixel_shuffle).",
     .abi = described_as("depth_to_space"),
 };
 
@@ -116,8 +116,8 @@ constinit Operator space_to_depth{
     .decompose = decompose_space_to_depth,
     .uses = space_to_depth_uses,
     .tolerance = "exact",
-    .doc = "`input` of [N, C, H * b, W * b] as [N, b * b * C, H, W], where b is `blocksize`: what"
-           " depth_to_space undoes.",
+    .doc = "`input` of [N, C, H * b, W * b] rearranged to [N, b * b * C, H, W], where b is "
+           "`blocksize`: the inverse of depth_to_space.",
     .abi = described_as("space_to_depth"),
 };
 
@@ -129,8 +129,8 @@ constinit Operator reverse_sequence{
     .decompose = decompose_reverse_sequence,
     .uses = reverse_sequence_uses,
     .tolerance = "exact",
-    .doc = "`input` with the first elements of each sequence, as many as its number in "
-           "`sequence_lens` says, in reverse; the others stay. The axes are 0 and 1, or 1 and 0.",
+    .doc = "`input` with the first elements of each sequence in reverse order, as many as "
+           "`sequence_lens` says; the others stay. The axes are 0 and 1, or 1 and 0.",
     .abi = described_as("reverse_sequence"),
 };
 
@@ -144,8 +144,8 @@ constinit Operator pack_padded_sequence{
     .uses = pack_padded_sequence_uses,
     .tolerance = "exact",
     .doc = "The elements of padded sequences, [steps, N, ...], or [N, steps, ...] with "
-           "`batch_first`, step by step, and how many sequences reach each step. `lengths` has "
-           "the int64 lengths, the longest first, at least 1. Waits for the device.",
+           "`batch_first`, step by step, and how many sequences reach each step. `lengths` holds "
+           "the int64 lengths in descending order, each at least 1. Waits for the device.",
     .abi = described_as("pack_padded_sequence"),
 };
 
@@ -159,9 +159,9 @@ constinit Operator pad_packed_sequence{
     .decompose = decompose_pad_packed_sequence,
     .uses = pad_packed_sequence_uses,
     .tolerance = "exact",
-    .doc = "What pack_padded_sequence packed, as [steps, N, ...], or [N, steps, ...] with "
-           "`batch_first`, with `padding_value` behind the sequences' ends, and their lengths. "
-           "`total_length` makes it that many steps. Waits for the device.",
+    .doc = "Undoes pack_padded_sequence: the sequences as [steps, N, ...], or [N, steps, ...] "
+           "with `batch_first`, with `padding_value` behind their ends, and their lengths. "
+           "`total_length` sets the number of steps. Waits for the device.",
     .abi = described_as("pad_packed_sequence"),
 };
 

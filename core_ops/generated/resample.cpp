@@ -46,15 +46,16 @@ constinit Operator resample{
     .decompose = decompose_resample,
     .uses = resample_uses,
     .tolerance = "accumulation",
-    .doc = "`input` with its dimensions `dim` (by default all) brought to `size`, as ONNX's "
-           "Resize does it: mode 'nearest', 'linear' or 'cubic', one dimension after the other. "
-           "`coordinates` says where the new elements lie: 'half_pixel', 'half_pixel_symmetric', "
-           "'pytorch_half_pixel', 'align_corners', 'asymmetric' or 'tf_crop_and_resize', which "
-           "reads from `roi_start` to `roi_end`, and is `extrapolation_value` outside of `input`."
-           " `nearest_mode` is 'round_prefer_floor', 'round_prefer_ceil', 'floor' or 'ceil'. "
-           "`antialias` widens the windows where it shrinks; `exclude_outside` leaves out what "
-           "they take outside. `scale` is the ratio of the sizes where they do not say it "
-           "exactly; dimensions of several scales, or parts, take a call each.",
+    .doc = "`input` with its dimensions `dim` (all by default) resized to `size`, as ONNX's "
+           "Resize does: mode 'nearest', 'linear' or 'cubic', one dimension after the other. "
+           "`coordinates` says how the positions of new elements map to old ones: 'half_pixel', "
+           "'half_pixel_symmetric', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or "
+           "'tf_crop_and_resize', which reads from `roi_start` to `roi_end`, and gives "
+           "`extrapolation_value` outside of `input`. `nearest_mode` is 'round_prefer_floor', "
+           "'round_prefer_ceil', 'floor' or 'ceil'. `antialias` widens the windows when "
+           "shrinking; `exclude_outside` ignores elements outside of `input`. `scale` is the "
+           "ratio of the sizes where they do not determine it exactly. Dimensions with different "
+           "scales, or parts of `input`, need one call each.",
     .abi = described_as("resample"),
 };
 

@@ -78,11 +78,11 @@ constinit Operator interpolate{
     .decompose = decompose_interpolate,
     .uses = interpolate_uses,
     .tolerance = "accumulation",
-    .doc = "`input`, [N, C, ...], with its last dimensions brought to `size` (one number stands "
+    .doc = "`input`, [N, C, ...], with its last dimensions resized to `size` (one number stands "
            "for all of them). Modes: 'nearest', 'nearest-exact', 'linear', 'bilinear' and "
-           "'trilinear' of one, two and three dimensions, 'bicubic' of two, and 'area'. With "
-           "`align_corners` the centers of the corners' elements lie on each other, else the "
-           "edges do.",
+           "'trilinear' for one, two and three dimensions, 'bicubic' for two, and 'area'. "
+           "`align_corners` aligns the centers of the corner elements; otherwise the edges are "
+           "aligned.",
     .abi = described_as("interpolate"),
 };
 
@@ -93,9 +93,9 @@ constinit Operator affine_grid{
     .decompose = decompose_affine_grid,
     .uses = affine_grid_uses,
     .tolerance = "accumulation",
-    .doc = "Where each place of an image of `size`, [N, C, H, W], lies after the affine maps "
-           "`theta`, [N, 2, 3], as [N, H, W, 2] for grid_sample; x comes first, and -1 and 1 are "
-           "the edges of the image (with `align_corners` the centers of its outermost elements).",
+    .doc = "The sampling positions for grid_sample of an image of `size`, [N, C, H, W], under the"
+           " affine maps `theta`, [N, 2, 3], as [N, H, W, 2]. x comes first; -1 and 1 are the "
+           "edges of the image, or the centers of its outermost elements with `align_corners`.",
     .abi = described_as("affine_grid"),
 };
 
@@ -107,10 +107,10 @@ constinit Operator grid_sample{
     .decompose = decompose_grid_sample,
     .uses = grid_sample_uses,
     .tolerance = "accumulation",
-    .doc = "The elements of `input`, [N, C, H, W], at the places of `grid`, [N, H', W', 2], whose"
-           " x and y are -1 and 1 at the edges (with `align_corners` at the centers of the "
-           "outermost elements): by their distances from the four around ('bilinear') or the next"
-           " one ('nearest'). Outside there are zeros, or the nearest element of the edge "
+    .doc = "The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], "
+           "whose x and y are -1 and 1 at the edges (at the centers of the outermost elements "
+           "with `align_corners`): interpolated from the four nearest ('bilinear'), or the "
+           "nearest one ('nearest'). Outside are zeros, or the nearest element of the edge "
            "('border').",
     .abi = described_as("grid_sample"),
 };
@@ -123,7 +123,7 @@ constinit Operator im2col{
     .decompose = decompose_im2col,
     .uses = im2col_uses,
     .tolerance = "exact",
-    .doc = "The windows of `input`, [N, C, H, W], as columns: [N, C * the window's elements, "
+    .doc = "The windows of `input`, [N, C, H, W], as columns: [N, C * elements of a window, "
            "windows]. One number stands for both dimensions.",
     .abi = described_as("im2col"),
 };
@@ -136,8 +136,8 @@ constinit Operator col2im{
     .decompose = decompose_col2im,
     .uses = col2im_uses,
     .tolerance = "accumulation",
-    .doc = "The image of `output_size` in which each column of `input`, as im2col gives them, was"
-           " added at its window's place.",
+    .doc = "The image of `output_size` to which each column of `input`, as made by im2col, was "
+           "added at its window's position.",
     .abi = described_as("col2im"),
 };
 

@@ -73,8 +73,8 @@ constinit Operator mean_variance_normalization{
     .decompose = decompose_mean_variance_normalization,
     .uses = mean_variance_normalization_uses,
     .tolerance = "accumulation",
-    .doc = "(input - mean) / (deviation + 1e-9), with mean and deviation over the dimensions "
-           "`dim`, by default all but the second, the channels.",
+    .doc = "(input - mean) / (deviation + 1e-9), with mean and standard deviation over the "
+           "dimensions `dim`, by default all but the second, the channels.",
     .abi = described_as("mean_variance_normalization"),
 };
 
@@ -86,9 +86,9 @@ constinit Operator local_response_norm{
     .decompose = decompose_local_response_norm,
     .uses = local_response_norm_uses,
     .tolerance = "accumulation",
-    .doc = "`input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where the mean is that "
-           "of the squares in `size` neighbouring channels; missing channels count as zeros. Of "
-           "an even size, one channel more lies in front.",
+    .doc = "`input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where mean is the mean "
+           "of the squares in `size` adjacent channels; missing channels count as zeros. If the "
+           "size is even, one more channel lies before than after.",
     .abi = described_as("local_response_norm"),
 };
 
@@ -99,8 +99,8 @@ constinit Operator weight_norm{
     .decompose = decompose_weight_norm,
     .uses = weight_norm_uses,
     .tolerance = "accumulation",
-    .doc = "`v` * g / norm, with the 2-norm over all dimensions but `dim`; with a `dim` of -1 "
-           "over all of them. `g` has the size of that dimension, and 1 for all others.",
+    .doc = "`v` * g / norm, with the 2-norm over all dimensions but `dim`, or over all if `dim` "
+           "is -1. `g` has the size of that dimension, and 1 in all others.",
     .abi = described_as("weight_norm"),
 };
 

@@ -78,8 +78,8 @@ constinit Operator cummax{
     .uses = cummax_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The largest element up to each along `dim`, and the int64 index where it stands. The "
-           "last of equal ones; NaN is the largest.",
+    .doc = "The largest element up to each position along `dim`, and its int64 index. Of equal "
+           "elements, the last; NaN is the largest.",
     .abi = described_as("cummax"),
 };
 
@@ -91,8 +91,8 @@ constinit Operator cummin{
     .uses = cummin_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The smallest element up to each along `dim`, and the int64 index where it stands. The"
-           " last of equal ones; NaN is the smallest.",
+    .doc = "The smallest element up to each position along `dim`, and its int64 index. Of equal "
+           "elements, the last; NaN is the smallest.",
     .abi = described_as("cummin"),
 };
 
@@ -115,8 +115,8 @@ constinit Operator mode{
     .decompose = decompose_mode,
     .uses = mode_uses,
     .tolerance = "exact",
-    .doc = "The element that occurs most often along `dim`, the smallest one of several, and the "
-           "int64 index of the last that is it. NaN equals nothing.",
+    .doc = "The most frequent element along `dim`, the smallest one if there are several, and the"
+           " int64 index of its last occurrence. NaN equals nothing.",
     .abi = described_as("mode"),
 };
 
@@ -128,8 +128,8 @@ constinit Operator kthvalue{
     .decompose = decompose_kthvalue,
     .uses = kthvalue_uses,
     .tolerance = "exact",
-    .doc = "The `k`-th smallest element along `dim`, counted from 1, and the int64 index where it"
-           " stands. NaN is the largest; of equal ones it is the first.",
+    .doc = "The `k`-th smallest element along `dim`, counted from 1, and its int64 index. NaN is "
+           "the largest; of equal elements, the first.",
     .abi = described_as("kthvalue"),
 };
 

@@ -78,9 +78,9 @@ constinit Operator scatter{
     .uses = scatter_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "A copy of `input` in which the elements at `index` along `dim` are those of `src`; of"
-           " several for one place it is the last. An index outside of `input` is an error, at "
-           "the latest when its stream is synchronized.",
+    .doc = "A copy of `input` with the elements at `index` along `dim` replaced by those of "
+           "`src`. If a position occurs more than once, the last element counts. An index out of "
+           "range is an error, reported at the latest when the stream is synchronized.",
     .abi = described_as("scatter"),
 };
 
@@ -91,13 +91,13 @@ constinit Operator index{
     .decompose = decompose_index,
     .uses = index_uses,
     .tolerance = "exact",
-    .doc = "The elements of `input` that `indices` name, as NumPy's a[i, :, j]. Each index "
-           "belongs to a dimension, in order, and where there is none the dimension stays as it "
-           "is. Indices are int64 or int32, broadcast to one shape, and count from the end where "
-           "negative; a bool tensor names the places where it holds, and belongs to as many "
-           "dimensions as it has. The shape of the indices takes the place of their dimensions, "
-           "or comes first where another dimension lies between these. An index outside of "
-           "`input` is an error, at the latest when its stream is synchronized.",
+    .doc = "The elements of `input` that `indices` name, like NumPy's a[i, :, j]. Each index "
+           "belongs to a dimension, in order; a dimension without an index stays as it is. "
+           "Indices are int64 or int32, broadcast to one shape, and count from the end if "
+           "negative. A bool tensor selects the positions where it is true, and covers as many "
+           "dimensions as it has. The shape of the indices replaces their dimensions, or comes "
+           "first if another dimension lies between them. An index out of range is an error, "
+           "reported at the latest when the stream is synchronized.",
     .abi = described_as("index"),
 };
 
@@ -109,10 +109,11 @@ constinit Operator index_put{
     .decompose = decompose_index_put,
     .uses = index_put_uses,
     .tolerance = "accumulation",
-    .doc = "A copy of `input` in which the elements that `indices` name, as those of index do, "
-           "are `values`, or have them added (`accumulate`). `values` broadcasts to the shape "
-           "that index gives. Of several values for one place it is the last. An index outside of"
-           " `input` is an error, at the latest when its stream is synchronized.",
+    .doc = "A copy of `input` in which the elements that `indices` name, as in index, are "
+           "replaced by `values`, or have them added with `accumulate`. `values` broadcasts to "
+           "the shape that index gives. If a position occurs more than once, the last value "
+           "counts. An index out of range is an error, reported at the latest when the stream is "
+           "synchronized.",
     .abi = described_as("index_put"),
 };
 
@@ -126,9 +127,9 @@ constinit Operator embedding{
     .uses = embedding_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The rows of `weight`, a matrix, that `indices` names. The row `padding_idx` gets no "
-           "gradient; -1 stands for none. An index outside of weight is an error, at the latest "
-           "when its stream is synchronized.",
+    .doc = "The rows of the matrix `weight` that `indices` names. The row `padding_idx` gets no "
+           "gradient; -1 means none. An index out of range is an error, reported at the latest "
+           "when the stream is synchronized.",
     .abi = described_as("embedding"),
 };
 
@@ -143,9 +144,9 @@ constinit Operator topk{
     .uses = topk_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The `k` largest elements along `dim`, or the smallest, in order, and the int64 "
-           "indices that they had. NaN is the largest; of equal ones it is the first. They come "
-           "in order even where `sorted` does not ask for it.",
+    .doc = "The `k` largest (or smallest) elements along `dim`, in order, and their int64 "
+           "indices. NaN is the largest; of equal elements, the first. They are sorted even if "
+           "`sorted` is false.",
     .abi = described_as("topk"),
 };
 

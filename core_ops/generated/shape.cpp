@@ -140,8 +140,8 @@ constinit Operator stack{
     .decompose = decompose_stack,
     .uses = stack_uses,
     .tolerance = "exact",
-    .doc = "The tensors, all of one shape, one after the other along a new dimension `dim`. "
-           "Dtypes are promoted.",
+    .doc = "The tensors, all of one shape, joined along a new dimension `dim`. Dtypes are "
+           "promoted.",
     .abi = described_as("stack"),
 };
 
@@ -155,9 +155,8 @@ constinit Operator constant_pad_nd{
     .uses = constant_pad_nd_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` with `value` around it. `pad` has two numbers for each padded dimension, how "
-           "many elements before and behind, and begins with the last dimension; negative numbers"
-           " cut away.",
+    .doc = "`input` padded with `value`. `pad` has two numbers for each padded dimension, the "
+           "elements before and after, starting with the last dimension; negative numbers cut.",
     .abi = described_as("constant_pad_nd"),
 };
 
@@ -169,11 +168,11 @@ constinit Operator pad{
     .decompose = decompose_pad,
     .uses = pad_uses,
     .tolerance = "exact",
-    .doc = "`input` with `pad` elements before and behind each of its last dimensions, two "
-           "numbers for each, the last dimension first; negative numbers cut away. They are "
-           "`value`, by default 0 (mode 'constant'), or those of `input` - mirrored at its edge "
-           "without repeating it ('reflect'), its edge ('replicate'), or from its other end "
-           "('circular'), where what was cut away does not come back.",
+    .doc = "`input` padded with `pad` elements before and after its last dimensions, two numbers "
+           "for each, starting with the last dimension; negative numbers cut. The padding is "
+           "`value`, 0 by default ('constant'); or elements of `input`, mirrored without "
+           "repeating the edge ('reflect'), the edge itself ('replicate'), or from the other end "
+           "('circular'), which does not use elements that were cut.",
     .abi = described_as("pad"),
 };
 
@@ -184,8 +183,8 @@ constinit Operator repeat{
     .decompose = decompose_repeat,
     .uses = repeat_uses,
     .tolerance = "exact",
-    .doc = "`input`, `repeats` times along each dimension; numbers in front of `input`'s rank "
-           "make new dimensions.",
+    .doc = "`input` repeated `repeats` times along each dimension; numbers in front of input's "
+           "rank make new dimensions.",
     .abi = described_as("repeat"),
 };
 
@@ -197,7 +196,7 @@ constinit Operator flip{
     .uses = flip_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The elements along each of `dims` in reverse order.",
+    .doc = "The elements along each dimension of `dims` in reverse order.",
     .abi = described_as("flip"),
 };
 
@@ -209,8 +208,8 @@ constinit Operator roll{
     .uses = roll_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The elements moved by `shifts` places along `dims`, those that leave an end entering "
-           "at the other; without `dims`, in row-major order.",
+    .doc = "The elements shifted by `shifts` positions along `dims`; those that leave at one end "
+           "enter at the other. By default, the elements are shifted in row-major order.",
     .abi = described_as("roll"),
 };
 
@@ -222,8 +221,8 @@ constinit Operator tril{
     .uses = tril_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The matrices of `input` with zeros above the given diagonal; a positive one lies "
-           "above the main diagonal.",
+    .doc = "The matrices of `input` with zeros above the given diagonal; a positive diagonal lies"
+           " above the main one.",
     .abi = described_as("tril"),
 };
 
@@ -235,8 +234,8 @@ constinit Operator triu{
     .uses = triu_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The matrices of `input` with zeros below the given diagonal; a positive one lies "
-           "above the main diagonal.",
+    .doc = "The matrices of `input` with zeros below the given diagonal; a positive diagonal lies"
+           " above the main one.",
     .abi = described_as("triu"),
 };
 
@@ -248,8 +247,8 @@ constinit Operator chunk{
     .decompose = decompose_chunk,
     .uses = chunk_uses,
     .tolerance = "exact",
-    .doc = "At most `chunks` parts of `input` along `dim`, all of one size but for the last, "
-           "which may be smaller; views, as those of split.",
+    .doc = "Up to `chunks` parts of `input` along `dim`, of equal size except for the last, which"
+           " may be smaller; views like those of split.",
     .abi = described_as("chunk"),
 };
 
@@ -261,8 +260,8 @@ constinit Operator tensor_split{
     .decompose = decompose_tensor_split,
     .uses = tensor_split_uses,
     .tolerance = "exact",
-    .doc = "`sections` parts of `input` along `dim`, as views; the first ones have one slice more"
-           " where they cannot all be alike.",
+    .doc = "`sections` parts of `input` along `dim`, as views; if they cannot be equal, the first"
+           " ones have one slice more.",
     .abi = described_as("tensor_split"),
 };
 
@@ -274,9 +273,9 @@ constinit Operator tensor_split_at{
     .decompose = decompose_tensor_split_at,
     .uses = tensor_split_at_uses,
     .tolerance = "exact",
-    .doc = "The parts of `input` along `dim` up to each of `indices` and behind the last, as "
-           "views. An index may count from the end; where one is smaller than the one before, the"
-           " part between them is empty.",
+    .doc = "The parts of `input` along `dim` up to each of `indices`, and the part after the "
+           "last, as views. An index may count from the end; if one is smaller than the one "
+           "before it, the part between them is empty.",
     .abi = described_as("tensor_split_at"),
 };
 
@@ -288,8 +287,8 @@ constinit Operator meshgrid{
     .decompose = decompose_meshgrid,
     .uses = meshgrid_uses,
     .tolerance = "exact",
-    .doc = "For vectors, or 0-dim tensors, of n1, n2 ... elements as many views of shape [n1, n2 "
-           "...], each with the elements of one vector along its own dimension. With `indexing` "
+    .doc = "For vectors or 0-dim tensors of n1, n2, ... elements, as many views of shape [n1, n2,"
+           " ...], each with the elements of one vector along its own dimension. With `indexing` "
            "'xy', the first two dimensions are swapped.",
     .abi = described_as("meshgrid"),
 };
@@ -302,7 +301,7 @@ constinit Operator broadcast_tensors{
     .decompose = decompose_broadcast_tensors,
     .uses = broadcast_tensors_uses,
     .tolerance = "exact",
-    .doc = "Views of the tensors in the one shape that theirs broadcast to.",
+    .doc = "Views of the tensors, all broadcast to one common shape.",
     .abi = described_as("broadcast_tensors"),
 };
 

@@ -34,7 +34,7 @@ constinit Operator cosine_similarity{
     .uses = cosine_similarity_uses,
     .tolerance = "accumulation",
     .doc = "The cosine of the angle between `x1` and `x2`, which broadcast, along `dim`; lengths "
-           "are taken as no less than `eps`.",
+           "below `eps` count as `eps`.",
     .abi = described_as("cosine_similarity"),
 };
 

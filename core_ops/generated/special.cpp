@@ -155,8 +155,8 @@ constinit Operator lgamma{
     .uses = lgamma_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The logarithm of gamma's absolute value, elementwise; inf at 0 and at negative whole "
-           "numbers. Integers are taken as the default dtype.",
+    .doc = "The logarithm of the absolute value of the gamma function, elementwise; inf at 0 and "
+           "at negative integers. Integers are converted to the default dtype.",
     .abi = described_as("lgamma"),
 };
 
@@ -168,8 +168,8 @@ constinit Operator digamma{
     .uses = digamma_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The derivative of lgamma, elementwise; NaN at negative whole numbers, -inf at 0 and "
-           "inf at -0. Integers are taken as the default dtype.",
+    .doc = "The derivative of lgamma, elementwise; NaN at negative integers, -inf at 0 and inf at"
+           " -0. Integers are converted to the default dtype.",
     .abi = described_as("digamma"),
 };
 
@@ -181,9 +181,9 @@ constinit Operator polygamma{
     .uses = polygamma_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The derivative of order `n`, 0 or more, of digamma, elementwise; at 0 and at negative"
-           " whole numbers inf for an odd n, and -inf for an even one from 2 on. Integers are "
-           "taken as the default dtype.",
+    .doc = "The derivative of order `n`, 0 or more, of digamma, elementwise; at 0 and negative "
+           "integers, inf for odd n and -inf for even n from 2 on. Integers are converted to the "
+           "default dtype.",
     .abi = described_as("polygamma"),
 };
 
@@ -194,9 +194,9 @@ constinit Operator multigammaln{
     .decompose = decompose_multigammaln,
     .uses = multigammaln_uses,
     .tolerance = "accumulation",
-    .doc = "The logarithm of the gamma function of `p` dimensions, elementwise - the sum of "
-           "lgamma(input - j / 2) for j from 0 up to p, which is left out, and p * (p - 1) / 4 "
-           "times the logarithm of pi. Integers are taken as the default dtype.",
+    .doc = "The logarithm of the multivariate gamma function of dimension `p`, elementwise: the "
+           "sum of lgamma(input - j / 2) for j from 0 to p - 1, plus p * (p - 1) / 4 * log(pi). "
+           "Integers are converted to the default dtype.",
     .abi = described_as("multigammaln"),
 };
 
@@ -208,8 +208,8 @@ constinit Operator nextafter{
     .uses = nextafter_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The number of the dtype that is next to `input` towards `other`, elementwise; `other`"
-           " where both are equal.",
+    .doc = "The next number of the dtype after `input` towards `other`, elementwise; `other` "
+           "where both are equal.",
     .abi = described_as("nextafter"),
 };
 
@@ -221,8 +221,8 @@ constinit Operator erfinv{
     .uses = erfinv_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "What erf takes to `input`, elementwise; NaN beyond -1 and 1, where it is -inf and "
-           "inf. Integers are taken as the default dtype.",
+    .doc = "The inverse of erf, elementwise; -inf at -1, inf at 1, and NaN beyond. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("erfinv"),
 };
 
@@ -234,8 +234,8 @@ constinit Operator ndtri{
     .uses = ndtri_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "What ndtr takes to `input`, elementwise; NaN beyond 0 and 1, where it is -inf and "
-           "inf. Integers are taken as the default dtype.",
+    .doc = "The inverse of ndtr, elementwise; -inf at 0, inf at 1, and NaN beyond. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("ndtri"),
 };
 
@@ -247,8 +247,8 @@ constinit Operator erfcx{
     .uses = erfcx_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "exp(input ** 2) * erfc(input), elementwise, without overflow on the way. Integers are"
-           " taken as the default dtype.",
+    .doc = "exp(input ** 2) * erfc(input), elementwise, without intermediate overflow. Integers "
+           "are converted to the default dtype.",
     .abi = described_as("erfcx"),
 };
 
@@ -260,8 +260,8 @@ constinit Operator log_ndtr{
     .uses = log_ndtr_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The logarithm of ndtr, elementwise, without underflow on the way. Integers are taken "
-           "as the default dtype.",
+    .doc = "The logarithm of ndtr, elementwise, without intermediate underflow. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("log_ndtr"),
 };
 
@@ -273,8 +273,8 @@ constinit Operator i0{
     .uses = i0_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The modified Bessel function of the first kind and of order 0, elementwise. Integers "
-           "are taken as the default dtype.",
+    .doc = "The modified Bessel function of the first kind of order 0, elementwise. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("i0"),
 };
 
@@ -286,8 +286,8 @@ constinit Operator i0e{
     .uses = i0e_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "exp(-abs(input)) * i0(input), elementwise, without overflow on the way. Integers are "
-           "taken as the default dtype.",
+    .doc = "exp(-abs(input)) * i0(input), elementwise, without intermediate overflow. Integers "
+           "are converted to the default dtype.",
     .abi = described_as("i0e"),
 };
 
@@ -299,8 +299,8 @@ constinit Operator i1{
     .uses = i1_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The modified Bessel function of the first kind and of order 1, elementwise. Integers "
-           "are taken as the default dtype.",
+    .doc = "The modified Bessel function of the first kind of order 1, elementwise. Integers are "
+           "converted to the default dtype.",
     .abi = described_as("i1"),
 };
 
@@ -312,8 +312,8 @@ constinit Operator i1e{
     .uses = i1e_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "exp(-abs(input)) * i1(input), elementwise, without overflow on the way. Integers are "
-           "taken as the default dtype.",
+    .doc = "exp(-abs(input)) * i1(input), elementwise, without intermediate overflow. Integers "
+           "are converted to the default dtype.",
     .abi = described_as("i1e"),
 };
 
@@ -325,9 +325,9 @@ constinit Operator frexp{
     .uses = frexp_uses,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Each number as a `mantissa` from 0.5 up to 1, or its negative, and an int32 "
-           "`exponent`, the power of 2 that it is multiplied by. What is 0, infinite or NaN stays"
-           " as it is, with the exponent 0.",
+    .doc = "Each number as mantissa * 2 ** exponent, with an absolute value of `mantissa` from "
+           "0.5 up to but not including 1 and an int32 `exponent`. 0, infinities and NaN stay as "
+           "they are, with exponent 0.",
     .abi = described_as("frexp"),
 };
 

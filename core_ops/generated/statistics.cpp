@@ -146,8 +146,8 @@ constinit Operator prod{
     .initial = 1.0,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The product over the dimensions `dim` (all, if none are given), computed in `dtype`. "
-           "Integers and bools are multiplied as int64.",
+    .doc = "The product over the dimensions `dim` (all by default), computed in `dtype`. Integers"
+           " and bools are multiplied as int64.",
     .abi = described_as("prod"),
 };
 
@@ -164,8 +164,8 @@ constinit Operator var{
     .uses = var_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The variance over the dimensions `dim` (all, if none are given) - the sum of the "
-           "squared distances from the mean, divided by the count less `correction`.",
+    .doc = "The variance over the dimensions `dim` (all by default): the sum of the squared "
+           "distances from the mean, divided by the count minus `correction`.",
     .abi = described_as("var"),
 };
 
@@ -182,8 +182,8 @@ constinit Operator std{
     .uses = std_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The standard deviation over the dimensions `dim` (all, if none are given), the square"
-           " root of `var`.",
+    .doc = "The standard deviation over the dimensions `dim` (all by default), the square root of"
+           " `var`.",
     .abi = described_as("std"),
 };
 
@@ -196,8 +196,8 @@ constinit Operator argmin{
     .decompose = decompose_argmin,
     .uses = argmin_uses,
     .tolerance = "exact",
-    .doc = "The int64 index of the smallest element along `dim`, or in row-major order if none is"
-           " given. The first of equal ones; NaN is the smallest.",
+    .doc = "The int64 index of the smallest element along `dim`, or in row-major order by "
+           "default. Of equal elements, the first; NaN is the smallest.",
     .abi = described_as("argmin"),
 };
 
@@ -212,7 +212,7 @@ constinit Operator any{
     .nodes = any_nodes,
     .num_nodes = std::size(any_nodes),
     .tolerance = "exact",
-    .doc = "True where an element over the dimensions `dim` (all, if none are given) is nonzero.",
+    .doc = "True if any element over the dimensions `dim` (all by default) is nonzero.",
     .abi = described_as("any"),
 };
 
@@ -228,8 +228,7 @@ constinit Operator all{
     .num_nodes = std::size(all_nodes),
     .initial = 1.0,
     .tolerance = "exact",
-    .doc = "True where all elements over the dimensions `dim` (all, if none are given) are "
-           "nonzero.",
+    .doc = "True if all elements over the dimensions `dim` (all by default) are nonzero.",
     .abi = described_as("all"),
 };
 
@@ -243,8 +242,8 @@ constinit Operator logsumexp{
     .uses = logsumexp_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The logarithm of the sum of exp(input) over the dimensions `dim` (all, if none are "
-           "given), without overflow. Integers are taken as the default dtype.",
+    .doc = "The logarithm of the sum of exp(input) over the dimensions `dim` (all by default), "
+           "without overflow. Integers are converted to the default dtype.",
     .abi = described_as("logsumexp"),
 };
 
@@ -260,9 +259,9 @@ constinit Operator norm{
     .uses = norm_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The p-norm over the dimensions `dim` (all, if none are given) - the p-th root of the "
-           "sum of abs(input) to the power of p; for 0 the count of nonzero elements, for inf the"
-           " largest and for -inf the smallest abs(input).",
+    .doc = "The p-norm over the dimensions `dim` (all by default): the p-th root of the sum of "
+           "abs(input) ** p; for 0, the count of nonzero elements; for inf and -inf, the largest "
+           "and the smallest abs(input).",
     .abi = described_as("norm"),
 };
 

@@ -341,8 +341,8 @@ constinit Operator tan{
     .num_nodes = std::size(tan_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "The tangent of an angle in radians, elementwise. Integers are taken as the default "
-           "dtype.",
+    .doc = "The tangent of an angle in radians, elementwise. Integers are converted to the "
+           "default dtype.",
     .abi = described_as("tan"),
 };
 
@@ -361,8 +361,8 @@ constinit Operator asin{
     .num_nodes = std::size(asin_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where a real"
-           " one has none. Integers are taken as the default dtype.",
+    .doc = "The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN for real "
+           "numbers outside of -1 to 1. Integers are converted to the default dtype.",
     .abi = described_as("asin"),
 };
 
@@ -381,8 +381,8 @@ constinit Operator acos{
     .num_nodes = std::size(acos_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The angle between 0 and pi whose cosine is `input`, elementwise; NaN where a real one"
-           " has none. Integers are taken as the default dtype.",
+    .doc = "The angle between 0 and pi whose cosine is `input`, elementwise; NaN for real numbers"
+           " outside of -1 to 1. Integers are converted to the default dtype.",
     .abi = described_as("acos"),
 };
 
@@ -402,7 +402,7 @@ constinit Operator atan{
     .has_gradient = true,
     .tolerance = "5 ulp",
     .doc = "The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are "
-           "taken as the default dtype.",
+           "converted to the default dtype.",
     .abi = described_as("atan"),
 };
 
@@ -421,7 +421,7 @@ constinit Operator atan2{
     .has_gradient = true,
     .tolerance = "6 ulp",
     .doc = "The angle in radians of the point (`other`, `input`), between -pi and pi, "
-           "elementwise. Integers are taken as the default dtype.",
+           "elementwise. Integers are converted to the default dtype.",
     .abi = described_as("atan2"),
 };
 
@@ -440,7 +440,7 @@ constinit Operator sinh{
     .num_nodes = std::size(sinh_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The hyperbolic sine, elementwise. Integers are taken as the default dtype.",
+    .doc = "The hyperbolic sine, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("sinh"),
 };
 
@@ -459,7 +459,7 @@ constinit Operator cosh{
     .num_nodes = std::size(cosh_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The hyperbolic cosine, elementwise. Integers are taken as the default dtype.",
+    .doc = "The hyperbolic cosine, elementwise. Integers are converted to the default dtype.",
     .abi = described_as("cosh"),
 };
 
@@ -478,8 +478,8 @@ constinit Operator asinh{
     .num_nodes = std::size(asinh_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The number whose hyperbolic sine is `input`, elementwise. Integers are taken as the "
-           "default dtype.",
+    .doc = "The number whose hyperbolic sine is `input`, elementwise. Integers are converted to "
+           "the default dtype.",
     .abi = described_as("asinh"),
 };
 
@@ -498,8 +498,9 @@ constinit Operator acosh{
     .num_nodes = std::size(acosh_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN of real"
-           " ones below 1. Integers are taken as the default dtype.",
+    .doc = "The number whose hyperbolic cosine is `input`, 0 or more for real numbers, "
+           "elementwise; NaN for real numbers below 1. Integers are converted to the default "
+           "dtype.",
     .abi = described_as("acosh"),
 };
 
@@ -518,8 +519,8 @@ constinit Operator atanh{
     .num_nodes = std::size(atanh_nodes),
     .has_gradient = true,
     .tolerance = "5 ulp",
-    .doc = "The number whose hyperbolic tangent is `input`, elementwise; NaN of real ones beyond "
-           "-1 and 1. Integers are taken as the default dtype.",
+    .doc = "The number whose hyperbolic tangent is `input`, elementwise; NaN for real numbers "
+           "outside of -1 to 1. Integers are converted to the default dtype.",
     .abi = described_as("atanh"),
 };
 
@@ -537,8 +538,8 @@ constinit Operator hypot{
     .num_nodes = std::size(hypot_nodes),
     .has_gradient = true,
     .tolerance = "4 ulp",
-    .doc = "sqrt(input * input + other * other), elementwise, without overflow on the way; "
-           "infinite if either is.",
+    .doc = "sqrt(input * input + other * other), elementwise, without intermediate overflow; inf "
+           "if either is infinite.",
     .abi = described_as("hypot"),
 };
 
@@ -556,7 +557,7 @@ constinit Operator sinc{
     .num_nodes = std::size(sinc_nodes),
     .has_gradient = true,
     .tolerance = "8 ulp",
-    .doc = "sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are taken as the "
+    .doc = "sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are converted to the "
            "default dtype.",
     .abi = described_as("sinc"),
 };
@@ -575,7 +576,8 @@ constinit Operator deg2rad{
     .num_nodes = std::size(deg2rad_nodes),
     .has_gradient = true,
     .tolerance = "2 ulp",
-    .doc = "Degrees as radians, elementwise. Integers are taken as the default dtype.",
+    .doc = "Degrees converted to radians, elementwise. Integers are converted to the default "
+           "dtype.",
     .abi = described_as("deg2rad"),
 };
 
@@ -593,7 +595,8 @@ constinit Operator rad2deg{
     .num_nodes = std::size(rad2deg_nodes),
     .has_gradient = true,
     .tolerance = "2 ulp",
-    .doc = "Radians as degrees, elementwise. Integers are taken as the default dtype.",
+    .doc = "Radians converted to degrees, elementwise. Integers are converted to the default "
+           "dtype.",
     .abi = described_as("rad2deg"),
 };
 

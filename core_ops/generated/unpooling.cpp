@@ -86,10 +86,10 @@ constinit Operator lp_pool1d{
     .decompose = decompose_lp_pool1d,
     .uses = lp_pool1d_uses,
     .tolerance = "accumulation",
-    .doc = "The sum of each window's elements to the power `norm_type`, to the power 1 / "
-           "norm_type, of `input`, [batch, channels, length] or without the batch. No `stride` "
-           "means the kernel's size. Of a window that ends outside (`ceil_mode`) the mean of what"
-           " is there stands for the rest.",
+    .doc = "(sum of element ** norm_type) ** (1 / norm_type) for each window of `input`, [batch, "
+           "channels, length] or without the batch. The default `stride` is the kernel's size. In"
+           " a window that ends outside (`ceil_mode`), the mean of the elements inside stands for"
+           " the rest.",
     .abi = described_as("lp_pool1d"),
 };
 
@@ -101,7 +101,7 @@ constinit Operator lp_pool2d{
     .decompose = decompose_lp_pool2d,
     .uses = lp_pool2d_uses,
     .tolerance = "accumulation",
-    .doc = "lp_pool1d's sums of `input`, [batch, channels, height, width] or without the batch.",
+    .doc = "As lp_pool1d, for `input` of [batch, channels, height, width] or without the batch.",
     .abi = described_as("lp_pool2d"),
 };
 
@@ -113,7 +113,7 @@ constinit Operator lp_pool3d{
     .decompose = decompose_lp_pool3d,
     .uses = lp_pool3d_uses,
     .tolerance = "accumulation",
-    .doc = "lp_pool1d's sums of `input`, [batch, channels, depth, height, width] or without the "
+    .doc = "As lp_pool1d, for `input` of [batch, channels, depth, height, width] or without the "
            "batch.",
     .abi = described_as("lp_pool3d"),
 };
@@ -127,9 +127,9 @@ constinit Operator max_unpool1d{
     .uses = max_unpool1d_uses,
     .tolerance = "exact",
     .doc = "The elements of `input`, [batch, channels, length] or without the batch, at the int64"
-           " places of each plane that `indices` names, as max_pool_with_indices gives them, and "
-           "zeros elsewhere. `output_size` settles the size where a pool of these windows leaves "
-           "it open; sizes in front of the length may be there.",
+           " positions in each plane given by `indices`, as from max_pool_with_indices, and zeros"
+           " elsewhere. `output_size` determines the size where a pool with these windows allows "
+           "several; it may include the sizes in front of the length.",
     .abi = described_as("max_unpool1d"),
 };
 
@@ -141,8 +141,8 @@ constinit Operator max_unpool2d{
     .decompose = decompose_max_unpool2d,
     .uses = max_unpool2d_uses,
     .tolerance = "exact",
-    .doc = "max_unpool1d of `input`, [batch, channels, height, width] or without the batch; "
-           "places count rows first.",
+    .doc = "As max_unpool1d, for `input` of [batch, channels, height, width] or without the "
+           "batch; positions are row-major.",
     .abi = described_as("max_unpool2d"),
 };
 
@@ -154,8 +154,8 @@ constinit Operator max_unpool3d{
     .decompose = decompose_max_unpool3d,
     .uses = max_unpool3d_uses,
     .tolerance = "exact",
-    .doc = "max_unpool1d of `input`, [batch, channels, depth, height, width] or without the "
-           "batch.",
+    .doc = "As max_unpool1d, for `input` of [batch, channels, depth, height, width] or without "
+           "the batch.",
     .abi = described_as("max_unpool3d"),
 };
 

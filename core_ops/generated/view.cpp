@@ -19,7 +19,7 @@ constinit Operator view{
     .view = rules::view_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` in another shape; one size may be -1. An error where that takes a copy.",
+    .doc = "`input` in another shape; one size may be -1. An error if that needs a copy.",
     .abi = described_as("view"),
 };
 
@@ -41,8 +41,8 @@ constinit Operator flatten{
     .view = rules::flatten_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The dimensions from `start_dim` to `end_dim`, both included, joined. A view where "
-           "possible, else a copy.",
+    .doc = "The dimensions from `start_dim` to `end_dim`, inclusive, merged into one. A view "
+           "where possible, else a copy.",
     .abi = described_as("flatten"),
 };
 
@@ -64,7 +64,8 @@ constinit Operator permute{
     .view = rules::permute_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Dimension i of the result is dimension dims[i] of `input`.",
+    .doc = "`input` with its dimensions reordered: dimension i of the result is dimension dims[i]"
+           " of `input`.",
     .abi = described_as("permute"),
 };
 
@@ -76,8 +77,8 @@ constinit Operator slice{
     .view = rules::slice_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Every `step`-th from `start` up to, without, `end` along `dim`; both are clamped and "
-           "may count from the end.",
+    .doc = "Every `step`-th element from `start` up to but not including `end` along `dim`; both "
+           "are clamped, and count from the end if negative.",
     .abi = described_as("slice"),
 };
 
@@ -88,7 +89,7 @@ constinit Operator select{
     .view = rules::select_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The slice at `index` along `dim`, which is dropped.",
+    .doc = "The slice at `index` along `dim`; the dimension is removed.",
     .abi = described_as("select"),
 };
 
@@ -99,7 +100,7 @@ constinit Operator narrow{
     .view = rules::narrow_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The `length` slices from `start` on along `dim`.",
+    .doc = "The `length` elements from `start` on along `dim`.",
     .abi = described_as("narrow"),
 };
 
@@ -110,7 +111,8 @@ constinit Operator expand{
     .view = rules::expand_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Dimensions of size 1, and new leading ones, repeated without a copy; -1 keeps a size.",
+    .doc = "`input` with dimensions of size 1, and new leading dimensions, repeated without a "
+           "copy; -1 keeps a size.",
     .abi = described_as("expand"),
 };
 
@@ -121,7 +123,7 @@ constinit Operator squeeze{
     .view = rules::squeeze_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` without its dimensions of size 1, or without those of `dim` that have it.",
+    .doc = "`input` without its dimensions of size 1, or without those of `dim` that have size 1.",
     .abi = described_as("squeeze"),
 };
 
@@ -132,7 +134,7 @@ constinit Operator unsqueeze{
     .view = rules::unsqueeze_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "A dimension of size 1 inserted before `dim`.",
+    .doc = "`input` with a dimension of size 1 inserted before `dim`.",
     .abi = described_as("unsqueeze"),
 };
 
@@ -144,8 +146,8 @@ constinit Operator as_strided{
     .view = rules::as_strided_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Any shape and strides, in elements, that stay inside `input`'s storage; the offset "
-           "counts from its start.",
+    .doc = "A view of any shape and strides, in elements, that stays inside input's storage; "
+           "`storage_offset` counts from its start.",
     .abi = described_as("as_strided"),
 };
 
@@ -156,8 +158,8 @@ constinit Operator unfold{
     .view = rules::unfold_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "Windows of `size` elements, `step` apart, along `dimension`; a window's elements are "
-           "a new last dimension.",
+    .doc = "Windows of `size` elements, `step` apart, along `dimension`; the elements of a window"
+           " are a new last dimension.",
     .abi = described_as("unfold"),
 };
 
@@ -168,8 +170,8 @@ constinit Operator diagonal{
     .view = rules::diagonal_view,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The diagonal of dimensions `dim1` and `dim2` as a new last dimension; a positive "
-           "`offset` lies above the main one.",
+    .doc = "The diagonal of the dimensions `dim1` and `dim2` as a new last dimension; a positive "
+           "`offset` lies above the main diagonal.",
     .abi = described_as("diagonal"),
 };
 
@@ -181,8 +183,8 @@ constinit Operator unbind{
     .count = rules::unbind_count,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The slices of `input` along `dim`, which is dropped, one after the other. None of "
-           "them is written in place while derivatives are recorded.",
+    .doc = "The slices of `input` along `dim`, one after the other; the dimension is removed. "
+           "While derivatives are recorded, they cannot be written in place.",
     .abi = described_as("unbind"),
 };
 
@@ -194,8 +196,8 @@ constinit Operator split{
     .count = rules::split_count,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The parts of `input` along `dim` with `split_size` slices each, the last one with "
-           "what is left. None of them is written in place while derivatives are recorded.",
+    .doc = "Parts of `input` along `dim` with `split_size` slices each; the last part has the "
+           "rest. While derivatives are recorded, they cannot be written in place.",
     .abi = described_as("split"),
 };
 
@@ -207,8 +209,8 @@ constinit Operator split_with_sizes{
     .count = rules::split_with_sizes_count,
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The parts of `input` along `dim` with these numbers of slices, which add up to all of"
-           " them. None of them is written in place while derivatives are recorded.",
+    .doc = "Parts of `input` along `dim` with these numbers of slices, which must add up to its "
+           "size. While derivatives are recorded, they cannot be written in place.",
     .abi = described_as("split_with_sizes"),
 };
 

@@ -250,13 +250,13 @@ class _frexp(NamedTuple):
 def relu6(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """relu6(Tensor input) -> Tensor
 
-    `input`, but no less than 0 and no more than 6, elementwise; NaN stays NaN.
+    `input` limited to the range 0 to 6, elementwise; NaN stays NaN.
     """
 
 def relu6_(input: Tensor) -> Tensor:
     """relu6(Tensor input) -> Tensor
 
-    `input`, but no less than 0 and no more than 6, elementwise; NaN stays NaN.
+    `input` limited to the range 0 to 6, elementwise; NaN stays NaN.
 
     Written into `input` itself.
     """
@@ -264,13 +264,13 @@ def relu6_(input: Tensor) -> Tensor:
 def hardtanh(input: Tensor, min_val: Number = -1, max_val: Number = 1, *, out: Tensor | None = None) -> Tensor:
     """hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-    `input`, but no less than min_val and no more than max_val, elementwise; NaN stays NaN.
+    `input` limited to the range min_val to max_val, elementwise; NaN stays NaN.
     """
 
 def hardtanh_(input: Tensor, min_val: Number = -1, max_val: Number = 1) -> Tensor:
     """hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-    `input`, but no less than min_val and no more than max_val, elementwise; NaN stays NaN.
+    `input` limited to the range min_val to max_val, elementwise; NaN stays NaN.
 
     Written into `input` itself.
     """
@@ -278,15 +278,15 @@ def hardtanh_(input: Tensor, min_val: Number = -1, max_val: Number = 1) -> Tenso
 def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """selu(Tensor input) -> Tensor
 
-    elu with the scale and alpha under which means and variances keep, elementwise. Integers are taken as the default
-    dtype.
+    elu with the scale and alpha that keep mean and variance unchanged from layer to layer, elementwise. Integers are
+    converted to the default dtype.
     """
 
 def selu_(input: Tensor) -> Tensor:
     """selu(Tensor input) -> Tensor
 
-    elu with the scale and alpha under which means and variances keep, elementwise. Integers are taken as the default
-    dtype.
+    elu with the scale and alpha that keep mean and variance unchanged from layer to layer, elementwise. Integers are
+    converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -294,13 +294,15 @@ def selu_(input: Tensor) -> Tensor:
 def celu(input: Tensor, alpha: Number = 1, *, out: Tensor | None = None) -> Tensor:
     """celu(Tensor input, Scalar alpha=1) -> Tensor
 
-    `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are taken as the default dtype.
+    `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are converted to the default
+    dtype.
     """
 
 def celu_(input: Tensor, alpha: Number = 1) -> Tensor:
     """celu(Tensor input, Scalar alpha=1) -> Tensor
 
-    `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are taken as the default dtype.
+    `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are converted to the default
+    dtype.
 
     Written into `input` itself.
     """
@@ -308,13 +310,13 @@ def celu_(input: Tensor, alpha: Number = 1) -> Tensor:
 def mish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """mish(Tensor input) -> Tensor
 
-    input * tanh(log(1 + exp(input))), elementwise. Integers are taken as the default dtype.
+    input * tanh(log(1 + exp(input))), elementwise. Integers are converted to the default dtype.
     """
 
 def mish_(input: Tensor) -> Tensor:
     """mish(Tensor input) -> Tensor
 
-    input * tanh(log(1 + exp(input))), elementwise. Integers are taken as the default dtype.
+    input * tanh(log(1 + exp(input))), elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -322,13 +324,13 @@ def mish_(input: Tensor) -> Tensor:
 def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """softsign(Tensor input) -> Tensor
 
-    input / (1 + abs(input)), elementwise. Integers are taken as the default dtype.
+    input / (1 + abs(input)), elementwise. Integers are converted to the default dtype.
     """
 
 def softsign_(input: Tensor) -> Tensor:
     """softsign(Tensor input) -> Tensor
 
-    input / (1 + abs(input)), elementwise. Integers are taken as the default dtype.
+    input / (1 + abs(input)), elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -336,13 +338,13 @@ def softsign_(input: Tensor) -> Tensor:
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """logsigmoid(Tensor input) -> Tensor
 
-    log(sigmoid(input)), elementwise, without overflow on the way. Integers are taken as the default dtype.
+    log(sigmoid(input)), elementwise, without intermediate overflow. Integers are converted to the default dtype.
     """
 
 def logsigmoid_(input: Tensor) -> Tensor:
     """logsigmoid(Tensor input) -> Tensor
 
-    log(sigmoid(input)), elementwise, without overflow on the way. Integers are taken as the default dtype.
+    log(sigmoid(input)), elementwise, without intermediate overflow. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -364,13 +366,13 @@ def hardshrink_(input: Tensor, lambd: Number = 0.5) -> Tensor:
 def softshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
     """softshrink(Tensor input, Scalar lambd=0.5) -> Tensor
 
-    `input` moved by lambd towards 0, and 0 where it would pass it, elementwise; NaN stays NaN.
+    `input` moved towards 0 by lambd, and 0 where that would cross 0, elementwise; NaN stays NaN.
     """
 
 def softshrink_(input: Tensor, lambd: Number = 0.5) -> Tensor:
     """softshrink(Tensor input, Scalar lambd=0.5) -> Tensor
 
-    `input` moved by lambd towards 0, and 0 where it would pass it, elementwise; NaN stays NaN.
+    `input` moved towards 0 by lambd, and 0 where that would cross 0, elementwise; NaN stays NaN.
 
     Written into `input` itself.
     """
@@ -378,13 +380,13 @@ def softshrink_(input: Tensor, lambd: Number = 0.5) -> Tensor:
 def shrink(input: Tensor, lambd: Number = 0.5, bias: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """shrink(Tensor input, Scalar lambd=0.5, Scalar bias=0) -> Tensor
 
-    `input` moved by `bias` towards 0 where it is below -lambd or above lambd, and 0 elsewhere, also for NaN.
+    `input` moved towards 0 by `bias` where it is below -lambd or above lambd, and 0 elsewhere, also for NaN.
     """
 
 def shrink_(input: Tensor, lambd: Number = 0.5, bias: Number = 0) -> Tensor:
     """shrink(Tensor input, Scalar lambd=0.5, Scalar bias=0) -> Tensor
 
-    `input` moved by `bias` towards 0 where it is below -lambd or above lambd, and 0 elsewhere, also for NaN.
+    `input` moved towards 0 by `bias` where it is below -lambd or above lambd, and 0 elsewhere, also for NaN.
 
     Written into `input` itself.
     """
@@ -392,13 +394,13 @@ def shrink_(input: Tensor, lambd: Number = 0.5, bias: Number = 0) -> Tensor:
 def tanhshrink(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """tanhshrink(Tensor input) -> Tensor
 
-    input - tanh(input), elementwise. Integers are taken as the default dtype.
+    input - tanh(input), elementwise. Integers are converted to the default dtype.
     """
 
 def tanhshrink_(input: Tensor) -> Tensor:
     """tanhshrink(Tensor input) -> Tensor
 
-    input - tanh(input), elementwise. Integers are taken as the default dtype.
+    input - tanh(input), elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -406,13 +408,13 @@ def tanhshrink_(input: Tensor) -> Tensor:
 def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
     """threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
 
-    `input` where it is above the threshold, and the value elsewhere; NaN stays NaN.
+    `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.
     """
 
 def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
 
-    `input` where it is above the threshold, and the value elsewhere; NaN stays NaN.
+    `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.
 
     Written into `input` itself.
     """
@@ -420,14 +422,13 @@ def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
 def movedim(input: Tensor, source: Ints, destination: Ints, *, out: Tensor | None = None) -> Tensor:
     """movedim(Tensor input, int[] source, int[] destination) -> Tensor
 
-    `input`, as a view, with the dimensions `source` at the places `destination`, and the others in their order.
+    A view of `input` with the dimensions `source` moved to the positions `destination`; the others keep their order.
     """
 
 def unflatten(input: Tensor, dim: SupportsIndex, sizes: Ints, *, out: Tensor | None = None) -> Tensor:
     """unflatten(Tensor input, int dim, int[] sizes) -> Tensor
 
-    `input`, as a view where it can be one, with dimension `dim` split into `sizes`, of which one may be -1 and is
-    found.
+    `input` with dimension `dim` split into `sizes`, as a view where possible. One size may be -1 and is computed.
     """
 
 @overload
@@ -436,8 +437,7 @@ def tile(input: Tensor, dims: Ints, *, out: Tensor | None = None) -> Tensor: ...
 def tile(input: Tensor, *dims: SupportsIndex, out: Tensor | None = None) -> Tensor:
     """tile(Tensor input, int[] dims) -> Tensor
 
-    `input`, `dims` times along its last dimensions; where there are more numbers than dimensions, new ones come in
-    front.
+    `input` repeated `dims` times along its last dimensions; more numbers than dimensions add new dimensions in front.
     """
 
 def repeat_interleave_by(
@@ -445,15 +445,15 @@ def repeat_interleave_by(
 ) -> Tensor:
     """repeat_interleave_by(Tensor input, Tensor repeats, int? dim=None) -> Tensor
 
-    Each slice of `input` along `dim`, or each element in row-major order, as many times as its number in `repeats`, a
-    vector of int64 or int32, or the one number there, says.
+    Each slice of `input` along `dim`, or each element in row-major order, repeated as many times as `repeats` says for
+    it. `repeats` is a vector of int64 or int32; one number stands for all.
     """
 
 def diag(input: Tensor, diagonal: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
     """diag(Tensor input, int diagonal=0) -> Tensor
 
-    A matrix with the vector `input` on the given diagonal and zeros elsewhere, or the elements of a matrix on that
-    diagonal; a positive one lies above the main diagonal.
+    For a vector, the matrix with `input` on the given diagonal and zeros elsewhere; for a matrix, the elements on that
+    diagonal. A positive diagonal lies above the main diagonal.
     """
 
 def diag_embed(
@@ -462,22 +462,22 @@ def diag_embed(
 ) -> Tensor:
     """diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor
 
-    Matrices with the elements along input's last dimension on the diagonal `offset` and zeros elsewhere; their rows and
-    columns are the dimensions `dim1` and `dim2`.
+    Matrices with the elements of input's last dimension on the diagonal `offset` and zeros elsewhere; `dim1` and `dim2`
+    are the dimensions of their rows and columns.
     """
 
 def pixel_shuffle(input: Tensor, upscale_factor: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """pixel_shuffle(Tensor input, int upscale_factor) -> Tensor
 
-    `input` of [..., C * r * r, H, W] as [..., C, H * r, W * r], where r is `upscale_factor` and each channel's squares
-    of r by r lay in as many channels.
+    `input` of [..., C * r * r, H, W] rearranged to [..., C, H * r, W * r], where r is `upscale_factor`: each r by r
+    square of a channel comes from r * r channels.
     """
 
 def pixel_unshuffle(input: Tensor, downscale_factor: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor
 
-    `input` of [..., C, H * r, W * r] as [..., C * r * r, H, W], where r is `downscale_factor`: what pixel_shuffle
-    undoes.
+    `input` of [..., C, H * r, W * r] rearranged to [..., C * r * r, H, W], where r is `downscale_factor`: the inverse
+    of pixel_shuffle.
     """
 
 def scaled_dot_product_attention(
@@ -487,10 +487,11 @@ def scaled_dot_product_attention(
     """scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0,
     bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor
 
-    softmax(query @ key^T * scale + attn_mask) @ value of query, [..., l, e], key, [..., s, e], and value, [..., s, v].
-    A bool mask tells which keys take part, `is_causal` that those up to the query's own place do; a query for which
-    none does gets zeros. Without `scale`, 1 / sqrt(e). `enable_gqa` lets groups of query's heads (the third last
-    dimension) share the fewer heads of key and value. `dropout_p` is applied to the weights, whenever it is not 0.
+    softmax(query @ key^T * scale + attn_mask) @ value for query of [..., l, e], key of [..., s, e] and value of [...,
+    s, v]. A bool mask is true where a key takes part; `is_causal` lets the keys up to the query's own position take
+    part. A query for which no key takes part gives zeros. `scale` is 1 / sqrt(e) by default. With `enable_gqa`, groups
+    of query's heads (the third last dimension) share the fewer heads of key and value. `dropout_p` is applied to the
+    weights whenever it is not 0.
     """
 
 def native_attention(
@@ -500,9 +501,9 @@ def native_attention(
     """native_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale) ->
     (Tensor result, Tensor logsumexp)
 
-    scaled_dot_product_attention of query, [b, h, l, e], key and value, [b, g, s, ...] with h a multiple of g, with a
-    mask of [b, h, l, s]; and the logarithms of the sums that its softmax divides by, [b, h, l], inf where a query gets
-    zeros (float32 for float16 and bfloat16).
+    scaled_dot_product_attention of query, [b, h, l, e], and key and value, [b, g, s, ...] with h a multiple of g, with
+    a mask of [b, h, l, s]; and the logarithms of the sums that its softmax divides by, [b, h, l], which are inf where a
+    query gives zeros (float32 for float16 and bfloat16).
     """
 
 def attention_backward(
@@ -525,87 +526,87 @@ def attention_mask_backward(
     """attention_mask_backward(Tensor grad_out, Tensor? grad_logsumexp, Tensor query, Tensor key, Tensor value, Tensor?
     attn_mask, Tensor result, Tensor logsumexp, bool is_causal, float scale) -> Tensor
 
-    The gradient of native_attention by an additive mask.
+    The gradient of native_attention with respect to an additive mask.
     """
 
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """bessel_j0(Tensor input) -> Tensor
 
-    The Bessel function of the first kind and of order 0, elementwise; 0 at infinity. Integers are taken as the default
+    The Bessel function of the first kind of order 0, elementwise; 0 at infinity. Integers are converted to the default
     dtype.
     """
 
 def bessel_j1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """bessel_j1(Tensor input) -> Tensor
 
-    The Bessel function of the first kind and of order 1, elementwise; 0 at infinity. Integers are taken as the default
+    The Bessel function of the first kind of order 1, elementwise; 0 at infinity. Integers are converted to the default
     dtype.
     """
 
 def bessel_y0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """bessel_y0(Tensor input) -> Tensor
 
-    The Bessel function of the second kind and of order 0, elementwise; -inf at 0, NaN below, and 0 at infinity.
-    Integers are taken as the default dtype.
+    The Bessel function of the second kind of order 0, elementwise; -inf at 0, NaN below 0, and 0 at infinity. Integers
+    are converted to the default dtype.
     """
 
 def bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """bessel_y1(Tensor input) -> Tensor
 
-    The Bessel function of the second kind and of order 1, elementwise; -inf at 0, NaN below, and 0 at infinity.
-    Integers are taken as the default dtype.
+    The Bessel function of the second kind of order 1, elementwise; -inf at 0, NaN below 0, and 0 at infinity. Integers
+    are converted to the default dtype.
     """
 
 def modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """modified_bessel_k0(Tensor input) -> Tensor
 
-    The modified Bessel function of the second kind and of order 0, elementwise; inf at 0, and NaN below. Integers are
-    taken as the default dtype.
+    The modified Bessel function of the second kind of order 0, elementwise; inf at 0, and NaN below 0. Integers are
+    converted to the default dtype.
     """
 
 def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """modified_bessel_k1(Tensor input) -> Tensor
 
-    The modified Bessel function of the second kind and of order 1, elementwise; inf at 0, and NaN below. Integers are
-    taken as the default dtype.
+    The modified Bessel function of the second kind of order 1, elementwise; inf at 0, and NaN below 0. Integers are
+    converted to the default dtype.
     """
 
 def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """scaled_modified_bessel_k0(Tensor input) -> Tensor
 
-    exp(input) times the modified Bessel function of the second kind and of order 0, elementwise, without underflow on
-    the way; inf at 0, and NaN below. Integers are taken as the default dtype.
+    exp(input) times the modified Bessel function of the second kind of order 0, elementwise, without intermediate
+    underflow; inf at 0, and NaN below 0. Integers are converted to the default dtype.
     """
 
 def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """scaled_modified_bessel_k1(Tensor input) -> Tensor
 
-    exp(input) times the modified Bessel function of the second kind and of order 1, elementwise, without underflow on
-    the way; inf at 0, and NaN below. Integers are taken as the default dtype.
+    exp(input) times the modified Bessel function of the second kind of order 1, elementwise, without intermediate
+    underflow; inf at 0, and NaN below 0. Integers are converted to the default dtype.
     """
 
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """spherical_bessel_j0(Tensor input) -> Tensor
 
-    sin(input) / input, elementwise; 1 at 0, and 0 at infinity. Integers are taken as the default dtype.
+    sin(input) / input, elementwise; 1 at 0, and 0 at infinity. Integers are converted to the default dtype.
     """
 
 def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """airy_ai(Tensor input) -> Tensor
 
-    Airy's function Ai, elementwise; 0 at both infinities. Integers are taken as the default dtype.
+    Airy's function Ai, elementwise; 0 at both infinities. Integers are converted to the default dtype.
     """
 
 def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """bitwise_and(Tensor input, Tensor other) -> Tensor
 
-    The bits that both `input` and `other` have, elementwise; of bools, their conjunction.
+    The bits that are set in both `input` and `other`, elementwise; for bools, logical and.
     """
 
 def bitwise_and_(input: Tensor, other: Tensor | Number) -> Tensor:
     """bitwise_and(Tensor input, Tensor other) -> Tensor
 
-    The bits that both `input` and `other` have, elementwise; of bools, their conjunction.
+    The bits that are set in both `input` and `other`, elementwise; for bools, logical and.
 
     Written into `input` itself.
     """
@@ -613,13 +614,13 @@ def bitwise_and_(input: Tensor, other: Tensor | Number) -> Tensor:
 def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """bitwise_or(Tensor input, Tensor other) -> Tensor
 
-    The bits that `input` or `other` have, elementwise; of bools, their disjunction.
+    The bits that are set in `input` or `other`, elementwise; for bools, logical or.
     """
 
 def bitwise_or_(input: Tensor, other: Tensor | Number) -> Tensor:
     """bitwise_or(Tensor input, Tensor other) -> Tensor
 
-    The bits that `input` or `other` have, elementwise; of bools, their disjunction.
+    The bits that are set in `input` or `other`, elementwise; for bools, logical or.
 
     Written into `input` itself.
     """
@@ -627,13 +628,13 @@ def bitwise_or_(input: Tensor, other: Tensor | Number) -> Tensor:
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """bitwise_xor(Tensor input, Tensor other) -> Tensor
 
-    The bits that one of `input` and `other` has and the other has not, elementwise; of bools, whether they differ.
+    The bits that are set in exactly one of `input` and `other`, elementwise; for bools, whether they differ.
     """
 
 def bitwise_xor_(input: Tensor, other: Tensor | Number) -> Tensor:
     """bitwise_xor(Tensor input, Tensor other) -> Tensor
 
-    The bits that one of `input` and `other` has and the other has not, elementwise; of bools, whether they differ.
+    The bits that are set in exactly one of `input` and `other`, elementwise; for bools, whether they differ.
 
     Written into `input` itself.
     """
@@ -641,13 +642,13 @@ def bitwise_xor_(input: Tensor, other: Tensor | Number) -> Tensor:
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """bitwise_not(Tensor input) -> Tensor
 
-    The bits that `input` has not, which makes -1 - input, elementwise; of bools, the opposite.
+    `input` with all bits inverted, which is -1 - input for signed integers, elementwise; for bools, logical not.
     """
 
 def bitwise_not_(input: Tensor) -> Tensor:
     """bitwise_not(Tensor input) -> Tensor
 
-    The bits that `input` has not, which makes -1 - input, elementwise; of bools, the opposite.
+    `input` with all bits inverted, which is -1 - input for signed integers, elementwise; for bools, logical not.
 
     Written into `input` itself.
     """
@@ -655,15 +656,15 @@ def bitwise_not_(input: Tensor) -> Tensor:
 def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """bitwise_left_shift(Tensor input, Tensor other) -> Tensor
 
-    `input` with its bits moved `other` places up, and zeros below, elementwise; 0 where that is negative, or as many
-    places as there are bits, or more.
+    `input` with its bits shifted left by `other` places, elementwise. The result is 0 where `other` is negative, or not
+    less than the number of bits.
     """
 
 def bitwise_left_shift_(input: Tensor, other: Tensor | Number) -> Tensor:
     """bitwise_left_shift(Tensor input, Tensor other) -> Tensor
 
-    `input` with its bits moved `other` places up, and zeros below, elementwise; 0 where that is negative, or as many
-    places as there are bits, or more.
+    `input` with its bits shifted left by `other` places, elementwise. The result is 0 where `other` is negative, or not
+    less than the number of bits.
 
     Written into `input` itself.
     """
@@ -671,15 +672,15 @@ def bitwise_left_shift_(input: Tensor, other: Tensor | Number) -> Tensor:
 def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """bitwise_right_shift(Tensor input, Tensor other) -> Tensor
 
-    `input` with its bits moved `other` places down, and copies of the sign above, elementwise; nothing but copies where
-    that is negative, or as many places as there are bits, or more.
+    `input` with its bits shifted right by `other` places, filled with copies of the sign bit, elementwise. Where
+    `other` is negative, or not less than the number of bits, all bits are copies of the sign.
     """
 
 def bitwise_right_shift_(input: Tensor, other: Tensor | Number) -> Tensor:
     """bitwise_right_shift(Tensor input, Tensor other) -> Tensor
 
-    `input` with its bits moved `other` places down, and copies of the sign above, elementwise; nothing but copies where
-    that is negative, or as many places as there are bits, or more.
+    `input` with its bits shifted right by `other` places, filled with copies of the sign bit, elementwise. Where
+    `other` is negative, or not less than the number of bits, all bits are copies of the sign.
 
     Written into `input` itself.
     """
@@ -771,13 +772,13 @@ def ge_(input: Tensor, other: Tensor | Number) -> Tensor:
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """logical_and(Tensor input, Tensor other) -> Tensor
 
-    True where both are nonzero.
+    True where both are nonzero, elementwise.
     """
 
 def logical_and_(input: Tensor, other: Tensor) -> Tensor:
     """logical_and(Tensor input, Tensor other) -> Tensor
 
-    True where both are nonzero.
+    True where both are nonzero, elementwise.
 
     Written into `input` itself.
     """
@@ -785,13 +786,13 @@ def logical_and_(input: Tensor, other: Tensor) -> Tensor:
 def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """logical_or(Tensor input, Tensor other) -> Tensor
 
-    True where either is nonzero.
+    True where at least one is nonzero, elementwise.
     """
 
 def logical_or_(input: Tensor, other: Tensor) -> Tensor:
     """logical_or(Tensor input, Tensor other) -> Tensor
 
-    True where either is nonzero.
+    True where at least one is nonzero, elementwise.
 
     Written into `input` itself.
     """
@@ -799,13 +800,13 @@ def logical_or_(input: Tensor, other: Tensor) -> Tensor:
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """logical_not(Tensor input) -> Tensor
 
-    True where `input` is zero.
+    True where `input` is zero, elementwise.
     """
 
 def logical_not_(input: Tensor) -> Tensor:
     """logical_not(Tensor input) -> Tensor
 
-    True where `input` is zero.
+    True where `input` is zero, elementwise.
 
     Written into `input` itself.
     """
@@ -813,13 +814,13 @@ def logical_not_(input: Tensor) -> Tensor:
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """logical_xor(Tensor input, Tensor other) -> Tensor
 
-    True where one of both is nonzero and the other is zero.
+    True where exactly one of the two is nonzero, elementwise.
     """
 
 def logical_xor_(input: Tensor, other: Tensor) -> Tensor:
     """logical_xor(Tensor input, Tensor other) -> Tensor
 
-    True where one of both is nonzero and the other is zero.
+    True where exactly one of the two is nonzero, elementwise.
 
     Written into `input` itself.
     """
@@ -827,93 +828,92 @@ def logical_xor_(input: Tensor, other: Tensor) -> Tensor:
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """isnan(Tensor input) -> Tensor
 
-    Whether it is NaN, elementwise, as bool.
+    True where `input` is NaN, elementwise.
     """
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """isfinite(Tensor input) -> Tensor
 
-    Whether it is neither infinite nor NaN, elementwise, as bool.
+    True where `input` is neither infinite nor NaN, elementwise.
     """
 
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """isinf(Tensor input) -> Tensor
 
-    Whether it is inf or -inf, elementwise, as bool.
+    True where `input` is inf or -inf, elementwise.
     """
 
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """isposinf(Tensor input) -> Tensor
 
-    Whether it is inf, elementwise, as bool.
+    True where `input` is inf, elementwise.
     """
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """isneginf(Tensor input) -> Tensor
 
-    Whether it is -inf, elementwise, as bool.
+    True where `input` is -inf, elementwise.
     """
 
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """signbit(Tensor input) -> Tensor
 
-    Whether it has the sign of negative numbers, as -0 has, elementwise, as bool. A NaN counts as positive.
+    True where the sign of `input` is negative, as it is for -0, elementwise. NaN counts as positive.
     """
 
 def view_as_real(input: Tensor) -> Tensor:
     """view_as_real(Tensor input) -> Tensor
 
-    The two parts of each number of `input`, which is complex, along a new last dimension, as a view of real numbers.
+    A real view of the complex `input`: a new last dimension holds the real and the imaginary part of each number.
     """
 
 def view_as_complex(input: Tensor) -> Tensor:
     """view_as_complex(Tensor input) -> Tensor
 
-    The pairs along the last dimension of `input`, of f32 or f64, as a view of complex numbers. An error where strides
-    cannot show them.
+    A complex view of `input`, of f32 or f64, whose last dimension holds pairs. An error if the strides do not allow it.
     """
 
 def real(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real(Tensor input) -> Tensor
 
-    The real parts of `input`, as a view; of real numbers themselves.
+    The real parts of `input`, as a view; real numbers are returned as they are.
     """
 
 def imag(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """imag(Tensor input) -> Tensor
 
-    The imaginary parts of `input`, which is complex, as a view.
+    The imaginary parts of the complex `input`, as a view.
     """
 
 def conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """conj(Tensor input) -> Tensor
 
-    The complex conjugates of `input` in memory of their own; real numbers are themselves, as a view.
+    The complex conjugates of `input`, in new memory; for real numbers, a view of `input`.
     """
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """polar(Tensor abs, Tensor angle) -> Tensor
 
-    The complex numbers with the absolute values `abs` and the angles `angle`, in radians, which broadcast.
+    The complex numbers with the absolute values `abs` and the angles `angle` in radians; the two broadcast.
     """
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """angle(Tensor input) -> Tensor
 
-    The angle of each number of `input` in radians, from -pi to pi. Of a real one pi where it is negative, and else 0;
-    NaN of NaN. Integers are taken as the default dtype.
+    The angle of each number of `input` in radians, from -pi to pi. For real numbers, pi where negative, else 0; NaN
+    stays NaN. Integers are converted to the default dtype.
     """
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sgn(Tensor input) -> Tensor
 
-    `input` divided by its absolute value, and 0 where that is 0; of real numbers their sign.
+    `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
     """
 
 def sgn_(input: Tensor) -> Tensor:
     """sgn(Tensor input) -> Tensor
 
-    `input` divided by its absolute value, and 0 where that is 0; of real numbers their sign.
+    `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
 
     Written into `input` itself.
     """
@@ -921,14 +921,13 @@ def sgn_(input: Tensor) -> Tensor:
 def vecdot(x: Tensor, y: Tensor, dim: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
     """vecdot(Tensor x, Tensor y, int dim=-1) -> Tensor
 
-    The sums along `dim` of the products of `x` and `y`, which broadcast; of complex numbers `x` is conjugated.
+    The sums of products of `x` and `y`, which broadcast, along `dim`; a complex `x` is conjugated.
     """
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """inner(Tensor input, Tensor other) -> Tensor
 
-    The sums of products along the last dimensions of both, for all pairs of the other indices; a 0-dim tensor
-    multiplies.
+    The sums of products along the last dimensions, for all pairs of the other indices; a 0-dim tensor multiplies.
     """
 
 def cross(input: Tensor, other: Tensor, dim: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
@@ -948,15 +947,13 @@ def addr(
 ) -> Tensor:
     """addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-    beta * input + alpha * (the products of each element of `vec1` with each of `vec2`); `input` broadcasts to the
-    product's shape, and is not looked at if `beta` is 0.
+    beta * input + alpha * outer(vec1, vec2); `input` broadcasts to the product's shape, and is ignored if `beta` is 0.
     """
 
 def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-    beta * input + alpha * (the products of each element of `vec1` with each of `vec2`); `input` broadcasts to the
-    product's shape, and is not looked at if `beta` is 0.
+    beta * input + alpha * outer(vec1, vec2); `input` broadcasts to the product's shape, and is ignored if `beta` is 0.
 
     Written into `input` itself.
     """
@@ -966,14 +963,14 @@ def bilinear(
 ) -> Tensor:
     """bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor
 
-    `input1` by each matrix of `weight`, of shape [out, in1, in2], by `input2`, plus `bias`: a result of [..., out] for
-    inputs of [..., in1] and [..., in2].
+    input1 @ weight[k] @ input2 + bias[k] for each k: inputs of [..., in1] and [..., in2] and `weight` of [out, in1,
+    in2] give [..., out].
     """
 
 def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """trace(Tensor input) -> Tensor
 
-    The sum of the elements on the main diagonal of a matrix; of integers as int64.
+    The sum of the elements on the main diagonal of a matrix; int64 for integers.
     """
 
 def convolution(
@@ -983,9 +980,9 @@ def convolution(
     """convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool
     transposed, int[] output_padding, int groups) -> Tensor
 
-    `input`, [batch, channels, size...], with the kernels of `weight`, [to, channels / groups, size...], over one to
-    three dimensions. `transposed` is the gradient of a convolution by its input: then weight is [channels, to / groups,
-    size...]. A list has one element for each dimension, or one for all.
+    The convolution of `input`, [batch, channels, size...], with the kernels `weight`, [out, channels / groups,
+    size...], over one to three dimensions. With `transposed`, it is the gradient of a convolution with respect to its
+    input, and `weight` is [channels, out / groups, size...]. Each list has one element per dimension, or one for all.
     """
 
 def convolution_backward_weight(
@@ -995,7 +992,7 @@ def convolution_backward_weight(
     """convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding,
     int[] dilation, int groups) -> Tensor
 
-    The gradient of a convolution by its weight, from that of its result and its input.
+    The gradient of a convolution with respect to its weight, from its input and the gradient of its result.
     """
 
 def conv1d(
@@ -1005,8 +1002,8 @@ def conv1d(
     """conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
     int groups=1) -> Tensor
 
-    `input`, [batch, channels, length] or without the batch, with the kernels of `weight`, [to, channels / groups,
-    length], plus `bias`, [to].
+    The convolution of `input`, [batch, channels, length] or without the batch, with the kernels `weight`, [out,
+    channels / groups, length], plus `bias`, [out].
     """
 
 def conv2d(
@@ -1016,8 +1013,8 @@ def conv2d(
     """conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
     int groups=1) -> Tensor
 
-    `input`, [batch, channels, height, width] or without the batch, with the kernels of `weight`, [to, channels /
-    groups, height, width], plus `bias`, [to].
+    The convolution of `input`, [batch, channels, height, width] or without the batch, with the kernels `weight`, [out,
+    channels / groups, height, width], plus `bias`, [out].
     """
 
 def conv3d(
@@ -1027,8 +1024,8 @@ def conv3d(
     """conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[] dilation=[1],
     int groups=1) -> Tensor
 
-    `input`, [batch, channels, depth, height, width] or without the batch, with the kernels of `weight`, [to, channels /
-    groups, depth, height, width], plus `bias`, [to].
+    The convolution of `input`, [batch, channels, depth, height, width] or without the batch, with the kernels `weight`,
+    [out, channels / groups, depth, height, width], plus `bias`, [out].
     """
 
 def conv_transpose1d(
@@ -1038,8 +1035,8 @@ def conv_transpose1d(
     """conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[]
     output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
 
-    The transposed convolution of `input`, [batch, channels, length] or without the batch, with `weight`, [channels, to
-    / groups, length], plus `bias`, [to]. `output_padding` adds to the result's end.
+    The transposed convolution of `input`, [batch, channels, length] or without the batch, with `weight`, [channels, out
+    / groups, length], plus `bias`, [out]. `output_padding` extends the end of the result.
     """
 
 def conv_transpose2d(
@@ -1050,7 +1047,7 @@ def conv_transpose2d(
     output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
 
     The transposed convolution of `input`, [batch, channels, height, width] or without the batch, with `weight`,
-    [channels, to / groups, height, width], plus `bias`, [to]. `output_padding` adds to the result's end.
+    [channels, out / groups, height, width], plus `bias`, [out]. `output_padding` extends the end of the result.
     """
 
 def conv_transpose3d(
@@ -1061,7 +1058,7 @@ def conv_transpose3d(
     output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
 
     The transposed convolution of `input`, [batch, channels, depth, height, width] or without the batch, with `weight`,
-    [channels, to / groups, depth, height, width], plus `bias`, [to]. `output_padding` adds to the result's end.
+    [channels, out / groups, depth, height, width], plus `bias`, [out]. `output_padding` extends the end of the result.
     """
 
 def ctc_loss(
@@ -1071,11 +1068,12 @@ def ctc_loss(
     """ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, str
     reduction='mean', bool zero_infinity=False) -> Tensor
 
-    How unlikely `log_probs`, [steps, N, classes] or [steps, classes], make the labels of `targets`, [N, labels] or all
-    in a row, of which target_lengths count, in the first input_lengths steps - each label in one step or several,
-    blanks between them, which equal neighbours need. 'mean' divides each loss by its number of labels first. A target
-    that does not fit has an infinite loss, or with `zero_infinity` none. The derivative is that by log_probs alone;
-    PyTorch's also has what log_softmax takes off again.
+    Connectionist temporal classification (Graves et al., 2006): the negative logarithm of the probability that
+    `log_probs`, [steps, N, classes] or [steps, classes], gives to the labels of `targets`, [N, labels] or all in one
+    vector. Only the first input_lengths steps and target_lengths labels count. A label may last several steps, and
+    blanks may stand between labels, as they must between equal ones. 'mean' first divides each loss by its number of
+    labels. A target that does not fit has an infinite loss, or 0 with `zero_infinity`. The gradient is that with
+    respect to log_probs alone; PyTorch's includes a term that log_softmax cancels.
     """
 
 def ctc_loss_backward(
@@ -1085,23 +1083,22 @@ def ctc_loss_backward(
     """ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int
     blank, str reduction, bool zero_infinity) -> Tensor
 
-    The derivative of ctc_loss by `log_probs`, where `grad` is that by its result. That of an infinite loss is NaN, or
-    with `zero_infinity` 0.
+    The gradient of ctc_loss with respect to `log_probs`; `grad` is the gradient of its result. It is NaN for an
+    infinite loss, or 0 with `zero_infinity`.
     """
 
 def box_iou(boxes1: Tensor, boxes2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """box_iou(Tensor boxes1, Tensor boxes2) -> Tensor
 
-    The area that each of `boxes1`, [n, 4], and each of `boxes2`, [m, 4], share, by the area that both cover together,
-    as [n, m].
+    The intersection over union of each of `boxes1`, [n, 4], with each of `boxes2`, [m, 4], as [n, m].
     """
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: Real, *, out: Tensor | None = None) -> Tensor:
     """nms(Tensor boxes, Tensor scores, float iou_threshold) -> Tensor
 
-    The int64 indices of the `boxes`, [n, 4], that remain, those with the best of the `scores` first, when each that
-    remains takes out all behind it whose box_iou with it is above `iou_threshold`. Of equal scores the first is the
-    better one.
+    Non-maximum suppression: the int64 indices of the `boxes`, [n, 4], that are kept, those with the highest `scores`
+    first. A kept box removes every box after it whose box_iou with it is above `iou_threshold`. Of equal scores, the
+    first box counts as the higher.
     """
 
 def non_max_suppression(
@@ -1111,10 +1108,10 @@ def non_max_suppression(
     """non_max_suppression(Tensor boxes, Tensor scores, int max_output_boxes_per_class=0, float iou_threshold=0.0,
     float? score_threshold=None, bool center_point_box=False) -> Tensor
 
-    ONNX's NonMaxSuppression - nms for each class of each image, as rows of image, class and box, int64 [m, 3]. `boxes`
-    is [N, n, 4], two corners in any order, or x, y, width and height about the center with `center_point_box`; `scores`
-    is [N, classes, n]. Boxes whose score is `score_threshold` or less take no part, and of what remains in a class the
-    best `max_output_boxes_per_class` are named, which are none by default.
+    ONNX's NonMaxSuppression: nms for each class of each image. The result has rows of image, class and box, int64 [m,
+    3]. `boxes` is [N, n, 4]: two corners in any order, or the center's x and y, width and height with
+    `center_point_box`. `scores` is [N, classes, n]. Boxes with a score of `score_threshold` or less are ignored. At
+    most `max_output_boxes_per_class` boxes of a class are returned, by default none.
     """
 
 def roi_align(
@@ -1124,10 +1121,11 @@ def roi_align(
     """roi_align(Tensor input, Tensor boxes, int[] output_size, float spatial_scale=1.0, int sampling_ratio=-1, bool
     aligned=False) -> Tensor
 
-    Averages over the parts, `output_size` of them down and across, of regions of `input`, [N, C, H, W], as [n, C, ...].
-    `boxes` is [n, 5], the number of the image and a box, whose edges are multiplied by `spatial_scale`; with `aligned`
-    half an element is taken off, else a region is 1 wide at least. Of each part `sampling_ratio` times as many places
-    are read by their distances from the four elements around; by default as many as its size, rounded up.
+    Averages over regions of `input`, [N, C, H, W], each divided into `output_size` parts, as [n, C, ...]. `boxes` is
+    [n, 5]: the image's number and a box, whose coordinates are multiplied by `spatial_scale`. With `aligned`, half an
+    element is subtracted from them; without it, a region is at least 1 wide and high. Each part is sampled at
+    `sampling_ratio` positions in each dimension with bilinear interpolation; by default, at as many as its size,
+    rounded up.
     """
 
 def roi_pool(
@@ -1135,9 +1133,9 @@ def roi_pool(
 ) -> Tensor:
     """roi_pool(Tensor input, Tensor boxes, int[] output_size, float spatial_scale=1.0) -> Tensor
 
-    The largest elements of the parts, `output_size` of them down and across, of regions of `input`, [N, C, H, W], as
-    [n, C, ...]. `boxes` is [n, 5], the number of the image and a box, whose edges are multiplied by `spatial_scale` and
-    rounded to whole elements, of which the last is the region's as well. A part outside of the image is 0.
+    The largest elements of regions of `input`, [N, C, H, W], each divided into `output_size` parts, as [n, C, ...].
+    `boxes` is [n, 5]: the image's number and a box, whose coordinates are multiplied by `spatial_scale` and rounded to
+    whole elements; the last one belongs to the region. A part outside of the image is 0.
     """
 
 def deform_conv2d(
@@ -1147,10 +1145,10 @@ def deform_conv2d(
     """deform_conv2d(Tensor input, Tensor offset, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0],
     int[] dilation=[1], Tensor? mask=None) -> Tensor
 
-    The convolution of `input`, [N, C, H, W], in which each element of each window is read at an offset from its place,
-    by its distances from the four around, zeros outside, and multiplied by `mask`, [N, groups * elements, H', W'].
-    `offset`, [N, 2 * groups * elements, H', W'], holds those down and across for each element in turn, for each of as
-    many groups of channels as it has. `weight` is [C', C / its own groups, kernel].
+    The deformable convolution of `input`, [N, C, H, W]: each element of a window is read at an offset from its position
+    with bilinear interpolation, zeros outside, and multiplied by `mask`, [N, groups * elements, H', W']. `offset`, [N,
+    2 * groups * elements, H', W'], holds the vertical and horizontal offset of each element in turn, for each group of
+    channels. `weight` is [C', C / its own groups, kernel].
     """
 
 def pairwise_distance(
@@ -1158,20 +1156,21 @@ def pairwise_distance(
 ) -> Tensor:
     """pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor
 
-    The p-norms, along the last dimension, of x1 - x2 + `eps`.
+    The p-norms of x1 - x2 + `eps` along the last dimension.
     """
 
 def cdist(x1: Tensor, x2: Tensor, p: Real = 2.0, *, out: Tensor | None = None) -> Tensor:
     """cdist(Tensor x1, Tensor x2, float p=2.0) -> Tensor
 
-    The p-norms of the differences of each vector of `x1`, [..., P, M], and each of `x2`, [..., R, M], as [..., P, R].
+    The p-norms of the differences between each vector of `x1`, [..., P, M], and each of `x2`, [..., R, M], as [..., P,
+    R].
     """
 
 def pdist(input: Tensor, p: Real = 2.0, *, out: Tensor | None = None) -> Tensor:
     """pdist(Tensor input, float p=2.0) -> Tensor
 
-    The p-norms of the differences of each two vectors of `input`, a matrix, in the order of the part of cdist above its
-    diagonal.
+    The p-norms of the differences between all pairs of rows of the matrix `input`, in the order of cdist's elements
+    above the diagonal.
     """
 
 def normalize(
@@ -1179,31 +1178,31 @@ def normalize(
 ) -> Tensor:
     """normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12) -> Tensor
 
-    `input` divided by its p-norms along `dim`, taken as no less than `eps`.
+    `input` divided by its p-norm along `dim`, or by `eps` where the norm is smaller.
     """
 
 def glu(input: Tensor, dim: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
     """glu(Tensor input, int dim=-1) -> Tensor
 
-    The first half of `input` along `dim` times sigmoid of the second.
+    The first half of `input` along `dim` times the sigmoid of the second half.
     """
 
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
     """prelu(Tensor input, Tensor weight) -> Tensor
 
-    `input` where it is above 0, and else its product with `weight`, one number, or one for each index of dimension 1.
+    `input` where it is positive, else input * weight; `weight` has one number, or one for each index of dimension 1.
     """
 
 def logit(input: Tensor, eps: Real | None = None, *, out: Tensor | None = None) -> Tensor:
     """logit(Tensor input, float? eps=None) -> Tensor
 
-    log(input / (1 - input)), elementwise; with `eps`, input is first brought into eps to 1 - eps.
+    log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps.
     """
 
 def logit_(input: Tensor, eps: Real | None = None) -> Tensor:
     """logit(Tensor input, float? eps=None) -> Tensor
 
-    log(input / (1 - input)), elementwise; with `eps`, input is first brought into eps to 1 - eps.
+    log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps.
 
     Written into `input` itself.
     """
@@ -1215,8 +1214,7 @@ def cosine_embedding_loss(
     """cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') ->
     Tensor
 
-    1 less the cosine of the angle between two vectors where `target` is 1, and the cosine less `margin`, but no less
-    than 0, where it is -1.
+    1 minus the cosine of the angle between two vectors where `target` is 1, and max(0, cosine - margin) where it is -1.
     """
 
 def triplet_margin_loss(
@@ -1226,8 +1224,8 @@ def triplet_margin_loss(
     """triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float
     eps=1e-06, bool swap=False, str reduction='mean') -> Tensor
 
-    The distance of `anchor` and `positive` less that of anchor and `negative` plus `margin`, but no less than 0; with
-    `swap` the second is that of positive and negative where this is smaller.
+    max(0, d(anchor, positive) - d(anchor, negative) + margin) for the distance d. With `swap`, d(positive, negative)
+    takes the place of d(anchor, negative) where it is smaller.
     """
 
 def multi_margin_loss(
@@ -1237,22 +1235,20 @@ def multi_margin_loss(
     """multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str
     reduction='mean') -> Tensor
 
-    The sum over the other classes of (margin - the class's score + theirs) to the power of `p`, 1 or 2, where that is
-    above 0, divided by their count and times `weight` of the class.
+    The sum over the other classes of max(0, margin - score of the target + score of the other) to the power `p`, 1 or
+    2, divided by the number of classes and multiplied by the target's `weight`.
     """
 
 def fmod(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """fmod(Tensor input, Tensor other) -> Tensor
 
-    What is left of `input` after taking off `other` as often as it fits, with the sign of `input`, elementwise. Exact;
-    NaN by 0, and of integers 0.
+    The remainder of input / other with the sign of `input`, elementwise. Exact; NaN if `other` is 0, or 0 for integers.
     """
 
 def fmod_(input: Tensor, other: Tensor | Number) -> Tensor:
     """fmod(Tensor input, Tensor other) -> Tensor
 
-    What is left of `input` after taking off `other` as often as it fits, with the sign of `input`, elementwise. Exact;
-    NaN by 0, and of integers 0.
+    The remainder of input / other with the sign of `input`, elementwise. Exact; NaN if `other` is 0, or 0 for integers.
 
     Written into `input` itself.
     """
@@ -1260,15 +1256,15 @@ def fmod_(input: Tensor, other: Tensor | Number) -> Tensor:
 def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """remainder(Tensor input, Tensor other) -> Tensor
 
-    What is left of `input` after taking off `other` floor(input / other) times, with the sign of `other`, elementwise.
-    NaN by 0, and of integers 0.
+    input - other * floor(input / other), which has the sign of `other`, elementwise. NaN if `other` is 0, or 0 for
+    integers.
     """
 
 def remainder_(input: Tensor, other: Tensor | Number) -> Tensor:
     """remainder(Tensor input, Tensor other) -> Tensor
 
-    What is left of `input` after taking off `other` floor(input / other) times, with the sign of `other`, elementwise.
-    NaN by 0, and of integers 0.
+    input - other * floor(input / other), which has the sign of `other`, elementwise. NaN if `other` is 0, or 0 for
+    integers.
 
     Written into `input` itself.
     """
@@ -1276,13 +1272,13 @@ def remainder_(input: Tensor, other: Tensor | Number) -> Tensor:
 def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """floor_divide(Tensor input, Tensor other) -> Tensor
 
-    The largest whole number that is not above input / other, elementwise. Of integers, 0 by 0.
+    floor(input / other), elementwise. For integers, 0 if `other` is 0.
     """
 
 def floor_divide_(input: Tensor, other: Tensor | Number) -> Tensor:
     """floor_divide(Tensor input, Tensor other) -> Tensor
 
-    The largest whole number that is not above input / other, elementwise. Of integers, 0 by 0.
+    floor(input / other), elementwise. For integers, 0 if `other` is 0.
 
     Written into `input` itself.
     """
@@ -1290,13 +1286,13 @@ def floor_divide_(input: Tensor, other: Tensor | Number) -> Tensor:
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """frac(Tensor input) -> Tensor
 
-    `input` without its whole part, elementwise; it keeps the sign.
+    The fractional part of `input`, with its sign, elementwise.
     """
 
 def frac_(input: Tensor) -> Tensor:
     """frac(Tensor input) -> Tensor
 
-    `input` without its whole part, elementwise; it keeps the sign.
+    The fractional part of `input`, with its sign, elementwise.
 
     Written into `input` itself.
     """
@@ -1304,15 +1300,15 @@ def frac_(input: Tensor) -> Tensor:
 def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """copysign(Tensor input, Tensor other) -> Tensor
 
-    The size of `input` with the sign of `other`, elementwise; that of -0 counts, that of a NaN is open. Integers are
-    taken as the default dtype.
+    The absolute value of `input` with the sign of `other`, elementwise. -0 counts as negative; the sign of a NaN is
+    unspecified. Integers are converted to the default dtype.
     """
 
 def copysign_(input: Tensor, other: Tensor | Number) -> Tensor:
     """copysign(Tensor input, Tensor other) -> Tensor
 
-    The size of `input` with the sign of `other`, elementwise; that of -0 counts, that of a NaN is open. Integers are
-    taken as the default dtype.
+    The absolute value of `input` with the sign of `other`, elementwise. -0 counts as negative; the sign of a NaN is
+    unspecified. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -1320,15 +1316,15 @@ def copysign_(input: Tensor, other: Tensor | Number) -> Tensor:
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sign(Tensor input) -> Tensor
 
-    1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN. Complex numbers are divided by
-    their absolute value, as by `sgn`; NaN stays.
+    1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex numbers are divided by
+    their absolute value, as by `sgn`; for them, NaN stays NaN.
     """
 
 def sign_(input: Tensor) -> Tensor:
     """sign(Tensor input) -> Tensor
 
-    1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN. Complex numbers are divided by
-    their absolute value, as by `sgn`; NaN stays.
+    1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex numbers are divided by
+    their absolute value, as by `sgn`; for them, NaN stays NaN.
 
     Written into `input` itself.
     """
@@ -1350,13 +1346,13 @@ def heaviside_(input: Tensor, values: Tensor) -> Tensor:
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """fmax(Tensor input, Tensor other) -> Tensor
 
-    The larger of `input` and `other`, elementwise; if one is NaN, the other one.
+    The larger of `input` and `other`, elementwise; if one is NaN, the other.
     """
 
 def fmax_(input: Tensor, other: Tensor) -> Tensor:
     """fmax(Tensor input, Tensor other) -> Tensor
 
-    The larger of `input` and `other`, elementwise; if one is NaN, the other one.
+    The larger of `input` and `other`, elementwise; if one is NaN, the other.
 
     Written into `input` itself.
     """
@@ -1364,13 +1360,13 @@ def fmax_(input: Tensor, other: Tensor) -> Tensor:
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """fmin(Tensor input, Tensor other) -> Tensor
 
-    The smaller of `input` and `other`, elementwise; if one is NaN, the other one.
+    The smaller of `input` and `other`, elementwise; if one is NaN, the other.
     """
 
 def fmin_(input: Tensor, other: Tensor) -> Tensor:
     """fmin(Tensor input, Tensor other) -> Tensor
 
-    The smaller of `input` and `other`, elementwise; if one is NaN, the other one.
+    The smaller of `input` and `other`, elementwise; if one is NaN, the other.
 
     Written into `input` itself.
     """
@@ -1378,15 +1374,13 @@ def fmin_(input: Tensor, other: Tensor) -> Tensor:
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """lerp(Tensor input, Tensor end, Tensor weight) -> Tensor
 
-    The point between `input` and `end` that `weight` says: input + weight * (end - input), elementwise, and from the
-    nearer of the two.
+    Linear interpolation, input + weight * (end - input), elementwise, computed from the nearer end.
     """
 
 def lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     """lerp(Tensor input, Tensor end, Tensor weight) -> Tensor
 
-    The point between `input` and `end` that `weight` says: input + weight * (end - input), elementwise, and from the
-    nearer of the two.
+    Linear interpolation, input + weight * (end - input), elementwise, computed from the nearer end.
 
     Written into `input` itself.
     """
@@ -1428,9 +1422,9 @@ def bernoulli(
 ) -> Tensor:
     """bernoulli(Tensor input, float? p=None, *, Generator? generator=None) -> Tensor
 
-    1 with the probability that the element of `input` says, else 0. With `p`, that is everyone's probability and
-    `input` says the shape alone. Probabilities are numbers from 0 to 1; to look at those of `input` it waits for the
-    device, but not while a graph is captured. No gradient goes through.
+    1 with the probability in each element of `input`, else 0. With `p`, that is the probability everywhere, and `input`
+    only gives the shape. Probabilities are numbers from 0 to 1; to check those of `input`, the call waits for the
+    device, except while a graph is captured. No gradient flows through.
     """
 
 def multinomial(
@@ -1439,21 +1433,21 @@ def multinomial(
 ) -> Tensor:
     """multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
 
-    int64 indices into the last dimension of `input`, a vector or a matrix, drawn with probabilities in proportion to
-    its elements, which are at least 0, finite, and not all 0. Without `replacement` no index comes twice in a row.
+    int64 indices into the last dimension of `input`, a vector or a matrix, drawn with probabilities proportional to its
+    elements, which must be nonnegative, finite, and not all 0. Without `replacement`, no index is drawn twice in a row.
     Waits for the device.
     """
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp2(Tensor input) -> Tensor
 
-    2 to the power of `input`, elementwise. Integers are taken as the default dtype.
+    2 to the power of `input`, elementwise. Integers are converted to the default dtype.
     """
 
 def exp2_(input: Tensor) -> Tensor:
     """exp2(Tensor input) -> Tensor
 
-    2 to the power of `input`, elementwise. Integers are taken as the default dtype.
+    2 to the power of `input`, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -1461,13 +1455,13 @@ def exp2_(input: Tensor) -> Tensor:
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log2(Tensor input) -> Tensor
 
-    The logarithm to the base 2, elementwise. Integers are taken as the default dtype.
+    The logarithm to base 2, elementwise. Integers are converted to the default dtype.
     """
 
 def log2_(input: Tensor) -> Tensor:
     """log2(Tensor input) -> Tensor
 
-    The logarithm to the base 2, elementwise. Integers are taken as the default dtype.
+    The logarithm to base 2, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -1475,13 +1469,13 @@ def log2_(input: Tensor) -> Tensor:
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log10(Tensor input) -> Tensor
 
-    The logarithm to the base 10, elementwise. Integers are taken as the default dtype.
+    The logarithm to base 10, elementwise. Integers are converted to the default dtype.
     """
 
 def log10_(input: Tensor) -> Tensor:
     """log10(Tensor input) -> Tensor
 
-    The logarithm to the base 10, elementwise. Integers are taken as the default dtype.
+    The logarithm to base 10, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -1489,13 +1483,13 @@ def log10_(input: Tensor) -> Tensor:
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """erfc(Tensor input) -> Tensor
 
-    1 - erf(input), elementwise, without loss where that is small. Integers are taken as the default dtype.
+    1 - erf(input), elementwise, accurate where the result is small. Integers are converted to the default dtype.
     """
 
 def erfc_(input: Tensor) -> Tensor:
     """erfc(Tensor input) -> Tensor
 
-    1 - erf(input), elementwise, without loss where that is small. Integers are taken as the default dtype.
+    1 - erf(input), elementwise, accurate where the result is small. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -1503,14 +1497,14 @@ def erfc_(input: Tensor) -> Tensor:
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """ndtr(Tensor input) -> Tensor
 
-    The part of a normal distribution below `input`, erfc(-input / sqrt(2)) / 2, elementwise. Integers are taken as the
+    The normal cumulative distribution function, erfc(-input / sqrt(2)) / 2, elementwise. Integers are converted to the
     default dtype.
     """
 
 def ndtr_(input: Tensor) -> Tensor:
     """ndtr(Tensor input) -> Tensor
 
-    The part of a normal distribution below `input`, erfc(-input / sqrt(2)) / 2, elementwise. Integers are taken as the
+    The normal cumulative distribution function, erfc(-input / sqrt(2)) / 2, elementwise. Integers are converted to the
     default dtype.
 
     Written into `input` itself.
@@ -1519,13 +1513,13 @@ def ndtr_(input: Tensor) -> Tensor:
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """logaddexp(Tensor input, Tensor other) -> Tensor
 
-    log(exp(input) + exp(other)), elementwise, without overflow on the way.
+    log(exp(input) + exp(other)), elementwise, without intermediate overflow.
     """
 
 def logaddexp_(input: Tensor, other: Tensor) -> Tensor:
     """logaddexp(Tensor input, Tensor other) -> Tensor
 
-    log(exp(input) + exp(other)), elementwise, without overflow on the way.
+    log(exp(input) + exp(other)), elementwise, without intermediate overflow.
 
     Written into `input` itself.
     """
@@ -1533,13 +1527,13 @@ def logaddexp_(input: Tensor, other: Tensor) -> Tensor:
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """logaddexp2(Tensor input, Tensor other) -> Tensor
 
-    log2(2 ** input + 2 ** other), elementwise, without overflow on the way.
+    log2(2 ** input + 2 ** other), elementwise, without intermediate overflow.
     """
 
 def logaddexp2_(input: Tensor, other: Tensor) -> Tensor:
     """logaddexp2(Tensor input, Tensor other) -> Tensor
 
-    log2(2 ** input + 2 ** other), elementwise, without overflow on the way.
+    log2(2 ** input + 2 ** other), elementwise, without intermediate overflow.
 
     Written into `input` itself.
     """
@@ -1547,15 +1541,15 @@ def logaddexp2_(input: Tensor, other: Tensor) -> Tensor:
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """ldexp(Tensor input, Tensor other) -> Tensor
 
-    input * 2 ** other, elementwise, by two factors of the same side, so that neither leaves the range before the result
-    does. Integers are taken as the default dtype.
+    input * 2 ** other, elementwise, in two steps, so that no intermediate value leaves the range before the result
+    does. Integers are converted to the default dtype.
     """
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """ldexp(Tensor input, Tensor other) -> Tensor
 
-    input * 2 ** other, elementwise, by two factors of the same side, so that neither leaves the range before the result
-    does. Integers are taken as the default dtype.
+    input * 2 ** other, elementwise, in two steps, so that no intermediate value leaves the range before the result
+    does. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -1563,15 +1557,15 @@ def ldexp_(input: Tensor, other: Tensor) -> Tensor:
 def xlogy(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """xlogy(Tensor input, Tensor other) -> Tensor
 
-    input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are taken as the default
-    dtype.
+    input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are converted to the
+    default dtype.
     """
 
 def xlogy_(input: Tensor, other: Tensor) -> Tensor:
     """xlogy(Tensor input, Tensor other) -> Tensor
 
-    input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are taken as the default
-    dtype.
+    input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are converted to the
+    default dtype.
 
     Written into `input` itself.
     """
@@ -1579,15 +1573,15 @@ def xlogy_(input: Tensor, other: Tensor) -> Tensor:
 def xlog1py(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """xlog1py(Tensor input, Tensor other) -> Tensor
 
-    input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are taken as the default
-    dtype.
+    input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are converted to the
+    default dtype.
     """
 
 def xlog1py_(input: Tensor, other: Tensor | Number) -> Tensor:
     """xlog1py(Tensor input, Tensor other) -> Tensor
 
-    input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are taken as the default
-    dtype.
+    input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are converted to the
+    default dtype.
 
     Written into `input` itself.
     """
@@ -1595,13 +1589,13 @@ def xlog1py_(input: Tensor, other: Tensor | Number) -> Tensor:
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """entr(Tensor input) -> Tensor
 
-    -input * log(input), elementwise; 0 at 0, and -inf below. Integers are taken as the default dtype.
+    -input * log(input), elementwise; 0 at 0, and -inf below 0. Integers are converted to the default dtype.
     """
 
 def entr_(input: Tensor) -> Tensor:
     """entr(Tensor input) -> Tensor
 
-    -input * log(input), elementwise; 0 at 0, and -inf below. Integers are taken as the default dtype.
+    -input * log(input), elementwise; 0 at 0, and -inf below 0. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -1612,7 +1606,7 @@ def full(
 ) -> Tensor:
     """full(int[] size, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    A tensor of one value. Without `dtype`, that of the number - int64, bool or the default dtype.
+    A tensor filled with one value. The default `dtype` follows the value: int64, bool or the default dtype.
     """
 
 @overload
@@ -1625,7 +1619,7 @@ def empty(
 ) -> Tensor:
     """empty(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    A tensor whose values are not set. Without `dtype`, of the default dtype.
+    A tensor with uninitialized values, by default of the default dtype.
     """
 
 @overload
@@ -1638,7 +1632,7 @@ def zeros(
 ) -> Tensor:
     """zeros(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    A tensor of zeros. Without `dtype`, of the default dtype.
+    A tensor of zeros, by default of the default dtype.
     """
 
 @overload
@@ -1651,7 +1645,7 @@ def ones(
 ) -> Tensor:
     """ones(int[] size, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    A tensor of ones. Without `dtype`, of the default dtype.
+    A tensor of ones, by default of the default dtype.
     """
 
 def empty_like(
@@ -1659,7 +1653,7 @@ def empty_like(
 ) -> Tensor:
     """empty_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    A tensor of `input`'s shape whose values are not set. Dtype and device are those of `input` unless given.
+    A tensor of `input`'s shape with uninitialized values, by default with the dtype and device of `input`.
     """
 
 def zeros_like(
@@ -1667,7 +1661,7 @@ def zeros_like(
 ) -> Tensor:
     """zeros_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    Zeros of `input`'s shape. Dtype and device are those of `input` unless given.
+    Zeros in `input`'s shape, by default with the dtype and device of `input`.
     """
 
 def ones_like(
@@ -1675,7 +1669,7 @@ def ones_like(
 ) -> Tensor:
     """ones_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    Ones of `input`'s shape. Dtype and device are those of `input` unless given.
+    Ones in `input`'s shape, by default with the dtype and device of `input`.
     """
 
 def full_like(
@@ -1684,13 +1678,14 @@ def full_like(
 ) -> Tensor:
     """full_like(Tensor input, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    One value in `input`'s shape. Dtype and device are those of `input` unless given.
+    A tensor of `input`'s shape filled with one value, by default with the dtype and device of `input`.
     """
 
 def masked_fill_(input: Tensor, mask: Tensor, value: Number) -> Tensor:
     """masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor
 
-    `input` with `value` where `mask`, a bool tensor that broadcasts with it, holds. `value` is taken in input's dtype.
+    `input` with `value` where `mask`, a bool tensor that broadcasts with it, is true. `value` is converted to input's
+    dtype.
 
     Written into `input` itself.
     """
@@ -1698,21 +1693,22 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Number) -> Tensor:
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """masked_select(Tensor input, Tensor mask) -> Tensor
 
-    The elements of `input` where `mask`, a bool tensor that broadcasts with it, holds, in row-major order, as a vector.
+    The elements of `input` where `mask`, a bool tensor that broadcasts with it, is true, as a vector in row-major
+    order.
     """
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor
 
-    `input` with the elements of `source`, one after the other, where `mask` holds, a bool tensor that broadcasts with
-    it. More of those places than `source` has elements are an error, at the latest when the stream is synchronized.
+    `input` with consecutive elements of `source` where `mask`, a bool tensor that broadcasts with it, is true. It is an
+    error if `source` has too few elements, reported at the latest when the stream is synchronized.
     """
 
 def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor
 
-    `input` with the elements of `source`, one after the other, where `mask` holds, a bool tensor that broadcasts with
-    it. More of those places than `source` has elements are an error, at the latest when the stream is synchronized.
+    `input` with consecutive elements of `source` where `mask`, a bool tensor that broadcasts with it, is true. It is an
+    error if `source` has too few elements, reported at the latest when the stream is synchronized.
 
     Written into `input` itself.
     """
@@ -1720,15 +1716,15 @@ def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def fill_diagonal(input: Tensor, fill_value: Number, wrap: Bool = False, *, out: Tensor | None = None) -> Tensor:
     """fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
 
-    `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value` where all indices are
-    equal. With `wrap` the diagonal of a tall matrix starts again one row below its end.
+    `input` with `fill_value` where all indices are equal: a matrix, or a tensor of more dimensions of equal size. With
+    `wrap`, the diagonal of a tall matrix starts again one row below its end.
     """
 
 def fill_diagonal_(input: Tensor, fill_value: Number, wrap: Bool = False) -> Tensor:
     """fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
 
-    `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value` where all indices are
-    equal. With `wrap` the diagonal of a tall matrix starts again one row below its end.
+    `input` with `fill_value` where all indices are equal: a matrix, or a tensor of more dimensions of equal size. With
+    `wrap`, the diagonal of a tall matrix starts again one row below its end.
 
     Written into `input` itself.
     """
@@ -1736,8 +1732,8 @@ def fill_diagonal_(input: Tensor, fill_value: Number, wrap: Bool = False) -> Ten
 def index_fill_(input: Tensor, dim: SupportsIndex, index: Tensor, value: Number) -> Tensor:
     """index_fill(Tensor input, int dim, Tensor index, Scalar value) -> Tensor
 
-    `input` with `value` in the slices along `dim` that `index`, a vector of int64 or int32, names; negative ones count
-    from the end. An index outside of `input` is an error, at the latest when its stream is synchronized.
+    `input` with `value` in the slices along `dim` that `index`, a vector of int64 or int32, names; negative indices
+    count from the end. An index out of range is an error, reported at the latest when the stream is synchronized.
 
     Written into `input` itself.
     """
@@ -1747,15 +1743,15 @@ def index_add(
 ) -> Tensor:
     """index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
-    `input` with `alpha` times the slices of `source` along `dim` added to those that `index`, a vector of int64 or
-    int32, names. An index outside of `input` is an error, at the latest when its stream is synchronized.
+    `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a vector of int64 or
+    int32, names. An index out of range is an error, reported at the latest when the stream is synchronized.
     """
 
 def index_add_(input: Tensor, dim: SupportsIndex, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
-    `input` with `alpha` times the slices of `source` along `dim` added to those that `index`, a vector of int64 or
-    int32, names. An index outside of `input` is an error, at the latest when its stream is synchronized.
+    `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a vector of int64 or
+    int32, names. An index out of range is an error, reported at the latest when the stream is synchronized.
 
     Written into `input` itself.
     """
@@ -1765,17 +1761,17 @@ def index_copy(
 ) -> Tensor:
     """index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor
 
-    `input` with the slices of `source` along `dim` in the place of those that `index`, a vector of int64 or int32,
-    names; of several for one place it is the last. An index outside of `input` is an error, at the latest when its
-    stream is synchronized.
+    `input` with the slices along `dim` that `index`, a vector of int64 or int32, names replaced by those of `source`.
+    If an index occurs more than once, the last slice counts. An index out of range is an error, reported at the latest
+    when the stream is synchronized.
     """
 
 def index_copy_(input: Tensor, dim: SupportsIndex, index: Tensor, source: Tensor) -> Tensor:
     """index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor
 
-    `input` with the slices of `source` along `dim` in the place of those that `index`, a vector of int64 or int32,
-    names; of several for one place it is the last. An index outside of `input` is an error, at the latest when its
-    stream is synchronized.
+    `input` with the slices along `dim` that `index`, a vector of int64 or int32, names replaced by those of `source`.
+    If an index occurs more than once, the last slice counts. An index out of range is an error, reported at the latest
+    when the stream is synchronized.
 
     Written into `input` itself.
     """
@@ -1785,15 +1781,17 @@ def put(
 ) -> Tensor:
     """put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
-    `input` with the elements of `source` at the places that `index`, of as many, names in row-major order; negative
-    ones count from the end. With `accumulate` they are added, else of several for one place it is the last.
+    `input` with the elements of `source` at the positions that `index`, of the same size, gives in row-major order;
+    negative ones count from the end. With `accumulate` they are added; otherwise, if a position occurs more than once,
+    the last element counts.
     """
 
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: Bool = False) -> Tensor:
     """put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
-    `input` with the elements of `source` at the places that `index`, of as many, names in row-major order; negative
-    ones count from the end. With `accumulate` they are added, else of several for one place it is the last.
+    `input` with the elements of `source` at the positions that `index`, of the same size, gives in row-major order;
+    negative ones count from the end. With `accumulate` they are added; otherwise, if a position occurs more than once,
+    the last element counts.
 
     Written into `input` itself.
     """
@@ -1801,79 +1799,81 @@ def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: Bool = False)
 def _foreach_add(self: Sequence[Tensor], other: Sequence[Tensor] | Number, *, alpha: Number = 1) -> tuple[Tensor, ...]:
     """_foreach_add(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]
 
-    Each + alpha * other, for each tensor of `self` and the one at its place in `other`, or a number.
+    self[i] + alpha * other[i], for each tensor of `self` and its counterpart in `other`, or a number.
     """
 
 def _foreach_add_(self: Sequence[Tensor], other: Sequence[Tensor] | Number, *, alpha: Number = 1) -> None:
     """_foreach_add_(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> ()
 
-    _foreach_add, written into `self`, tensor by tensor.
+    _foreach_add in place: the results are written into `self`.
     """
 
 def _foreach_sub(self: Sequence[Tensor], other: Sequence[Tensor] | Number, *, alpha: Number = 1) -> tuple[Tensor, ...]:
     """_foreach_sub(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]
 
-    Each - alpha * other, for each tensor of `self` and the one at its place in `other`, or a number.
+    self[i] - alpha * other[i], for each tensor of `self` and its counterpart in `other`, or a number.
     """
 
 def _foreach_sub_(self: Sequence[Tensor], other: Sequence[Tensor] | Number, *, alpha: Number = 1) -> None:
     """_foreach_sub_(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> ()
 
-    _foreach_sub, written into `self`, tensor by tensor.
+    _foreach_sub in place: the results are written into `self`.
     """
 
 def _foreach_mul(self: Sequence[Tensor], other: Sequence[Tensor] | Number) -> tuple[Tensor, ...]:
     """_foreach_mul(Tensor[] self, Tensor[] other) -> Tensor[]
 
-    Each * other, for each tensor of `self` and the one at its place in `other`, or a number.
+    self[i] * other[i], for each tensor of `self` and its counterpart in `other`, or a number.
     """
 
 def _foreach_mul_(self: Sequence[Tensor], other: Sequence[Tensor] | Number) -> None:
     """_foreach_mul_(Tensor[] self, Tensor[] other) -> ()
 
-    _foreach_mul, written into `self`, tensor by tensor.
+    _foreach_mul in place: the results are written into `self`.
     """
 
 def _foreach_div(self: Sequence[Tensor], other: Sequence[Tensor] | Number) -> tuple[Tensor, ...]:
     """_foreach_div(Tensor[] self, Tensor[] other) -> Tensor[]
 
-    Each / other, for each tensor of `self` and the one at its place in `other`, or a number.
+    self[i] / other[i], for each tensor of `self` and its counterpart in `other`, or a number.
     """
 
 def _foreach_div_(self: Sequence[Tensor], other: Sequence[Tensor] | Number) -> None:
     """_foreach_div_(Tensor[] self, Tensor[] other) -> ()
 
-    _foreach_div, written into `self`, tensor by tensor.
+    _foreach_div in place: the results are written into `self`.
     """
 
 def _foreach_maximum(self: Sequence[Tensor], other: Sequence[Tensor] | Number) -> tuple[Tensor, ...]:
     """_foreach_maximum(Tensor[] self, Tensor[] other) -> Tensor[]
 
-    The greater of each element of a tensor of `self` and the one at its place in `other`, or a number.
+    The elementwise maximum of self[i] and other[i], for each tensor of `self` and its counterpart in `other`, or a
+    number.
     """
 
 def _foreach_minimum(self: Sequence[Tensor], other: Sequence[Tensor] | Number) -> tuple[Tensor, ...]:
     """_foreach_minimum(Tensor[] self, Tensor[] other) -> Tensor[]
 
-    The lesser of each element of a tensor of `self` and the one at its place in `other`, or a number.
+    The elementwise minimum of self[i] and other[i], for each tensor of `self` and its counterpart in `other`, or a
+    number.
     """
 
 def _foreach_clamp_min(self: Sequence[Tensor], other: Sequence[Tensor] | Number) -> tuple[Tensor, ...]:
     """_foreach_clamp_min(Tensor[] self, Tensor[] other) -> Tensor[]
 
-    _foreach_maximum under another name.
+    Another name of _foreach_maximum.
     """
 
 def _foreach_clamp_max(self: Sequence[Tensor], other: Sequence[Tensor] | Number) -> tuple[Tensor, ...]:
     """_foreach_clamp_max(Tensor[] self, Tensor[] other) -> Tensor[]
 
-    _foreach_minimum under another name.
+    Another name of _foreach_minimum.
     """
 
 def _foreach_pow(self: Sequence[Tensor], exponent: Sequence[Tensor] | Number) -> tuple[Tensor, ...]:
     """_foreach_pow(Tensor[] self, Tensor[] exponent) -> Tensor[]
 
-    Each tensor of `self` to the power of the one at its place in `exponent`, or of a number.
+    self[i] to the power exponent[i], for each tensor of `self` and its counterpart in `exponent`, or a number.
     """
 
 def _foreach_addcmul(
@@ -1881,7 +1881,7 @@ def _foreach_addcmul(
 ) -> tuple[Tensor, ...]:
     """_foreach_addcmul(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]
 
-    Each + value * tensor1 * tensor2, for each tensor of `self` and those at its place in the other lists.
+    self[i] + value * tensor1[i] * tensor2[i], for each tensor of `self` and its counterparts in the other lists.
     """
 
 def _foreach_addcmul_(
@@ -1889,7 +1889,7 @@ def _foreach_addcmul_(
 ) -> None:
     """_foreach_addcmul_(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()
 
-    _foreach_addcmul, written into `self`, tensor by tensor.
+    _foreach_addcmul in place: the results are written into `self`.
     """
 
 def _foreach_addcdiv(
@@ -1897,7 +1897,7 @@ def _foreach_addcdiv(
 ) -> tuple[Tensor, ...]:
     """_foreach_addcdiv(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> Tensor[]
 
-    Each + value * tensor1 / tensor2, for each tensor of `self` and those at its place in the other lists.
+    self[i] + value * tensor1[i] / tensor2[i], for each tensor of `self` and its counterparts in the other lists.
     """
 
 def _foreach_addcdiv_(
@@ -1905,7 +1905,7 @@ def _foreach_addcdiv_(
 ) -> None:
     """_foreach_addcdiv_(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar value=1) -> ()
 
-    _foreach_addcdiv, written into `self`, tensor by tensor.
+    _foreach_addcdiv in place: the results are written into `self`.
     """
 
 def _foreach_lerp(
@@ -1913,20 +1913,20 @@ def _foreach_lerp(
 ) -> tuple[Tensor, ...]:
     """_foreach_lerp(Tensor[] self, Tensor[] tensors1, Tensor[] weight) -> Tensor[]
 
-    Each + weight * (tensors1 - each), for each tensor of `self` and those at its place in the other lists; `weight` may
-    be a number.
+    self[i] + weight * (tensors1[i] - self[i]), for each tensor of `self` and its counterparts in the other lists;
+    `weight` may be a number.
     """
 
 def _foreach_lerp_(self: Sequence[Tensor], tensors1: Sequence[Tensor], weight: Sequence[Tensor] | Number) -> None:
     """_foreach_lerp_(Tensor[] self, Tensor[] tensors1, Tensor[] weight) -> ()
 
-    _foreach_lerp, written into `self`, tensor by tensor.
+    _foreach_lerp in place: the results are written into `self`.
     """
 
 def _foreach_neg(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """_foreach_neg(Tensor[] self) -> Tensor[]
 
-    The negative of each tensor.
+    The negative of each tensor, elementwise.
     """
 
 def _foreach_abs(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -1950,44 +1950,44 @@ def _foreach_sqrt(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
 def _foreach_exp(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """_foreach_exp(Tensor[] self) -> Tensor[]
 
-    e to the power of each tensor.
+    e to the power of each tensor, elementwise.
     """
 
 def _foreach_reciprocal(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """_foreach_reciprocal(Tensor[] self) -> Tensor[]
 
-    1 / each tensor.
+    1 / self[i], for each tensor.
     """
 
 def _foreach_sqrt_(self: Sequence[Tensor]) -> None:
     """_foreach_sqrt_(Tensor[] self) -> ()
 
-    _foreach_sqrt, written into `self`, tensor by tensor.
+    _foreach_sqrt in place: the results are written into `self`.
     """
 
 def _foreach_zero_(self: Sequence[Tensor]) -> None:
     """_foreach_zero_(Tensor[] self) -> ()
 
-    Fills each tensor of `self` with 0.
+    Fills each tensor of `self` with zeros.
     """
 
 def _foreach_norm(self: Sequence[Tensor], ord: Number = 2, dtype: DtypeLike | None = None) -> tuple[Tensor, ...]:
     """_foreach_norm(Tensor[] self, Scalar ord=2, Dtype? dtype=None) -> Tensor[]
 
-    The `ord`-norm of all elements of each tensor, in `dtype` if it is given.
+    The `ord`-norm over all elements of each tensor, computed in `dtype` if it is given.
     """
 
 def fft_c2c(input: Tensor, dim: SupportsIndex, scale: Real, forward: Bool, *, out: Tensor | None = None) -> Tensor:
     """fft_c2c(Tensor input, int dim, float scale, bool forward) -> Tensor
 
-    The sums of input[j] * exp(-2 pi i j k / n) along `dim` times `scale`, or with exp(2 pi i j k / n) if not `forward`:
-    what transforms of complex numbers are made of.
+    The transform that complex transforms consist of: `scale` times the sums of input[j] * exp(-2 pi i j k / n) along
+    `dim`, or of input[j] * exp(2 pi i j k / n) if not `forward`.
     """
 
 def fft_r2c(input: Tensor, dim: SupportsIndex, scale: Real, forward: Bool, *, out: Tensor | None = None) -> Tensor:
     """fft_r2c(Tensor input, int dim, float scale, bool forward) -> Tensor
 
-    The first n / 2 + 1 results of fft_c2c of n real numbers along `dim`.
+    The first n / 2 + 1 results of fft_c2c for n real numbers along `dim`.
     """
 
 def fft_c2r(
@@ -1995,9 +1995,9 @@ def fft_c2r(
 ) -> Tensor:
     """fft_c2r(Tensor input, int n, int dim, float scale, bool forward) -> Tensor
 
-    The `n` real numbers that are fft_c2c of a line whose first n / 2 + 1 elements are those of `input` along `dim`, and
-    whose others are the conjugates of these. The imaginary parts of the first, and of the one in the middle of an even
-    number, count as 0.
+    fft_c2c of a line of `n` elements along `dim` whose first n / 2 + 1 elements are given by `input` and whose others
+    are their conjugates, so that the result is real. The imaginary parts of the first element, and of the middle one if
+    n is even, are taken as 0.
     """
 
 def fft_fft(
@@ -2006,9 +2006,9 @@ def fft_fft(
 ) -> Tensor:
     """fft_fft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor
 
-    The discrete Fourier transform of `input` along `dim`, cut or filled up with zeros to `n` elements, as complex
-    numbers: the sums of input[j] * exp(-2 pi i j k / n). Norms: 'backward' divides by n in the inverse transform,
-    'forward' in the forward one, and 'ortho' by its root in both.
+    The discrete Fourier transform of `input` along `dim`, cut or padded with zeros to `n` elements, as complex numbers:
+    the sums of input[j] * exp(-2 pi i j k / n). Norms: 'backward' divides by n in the inverse transform, 'forward' in
+    the forward one, and 'ortho' by sqrt(n) in both.
     """
 
 def fft_ifft(
@@ -2026,7 +2026,7 @@ def fft_rfft(
 ) -> Tensor:
     """fft_rfft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor
 
-    The first n / 2 + 1 results of fft_fft of real numbers, of which the others are the conjugates.
+    The first n / 2 + 1 results of fft_fft for real numbers; the others are their conjugates.
     """
 
 def fft_irfft(
@@ -2035,7 +2035,7 @@ def fft_irfft(
 ) -> Tensor:
     """fft_irfft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor
 
-    The inverse of fft_rfft: `n` real numbers, by default 2 * (m - 1), of the first half of a spectrum, m elements along
+    The inverse of fft_rfft: `n` real numbers, by default 2 * (m - 1), from the m elements of half a spectrum along
     `dim`.
     """
 
@@ -2045,8 +2045,8 @@ def fft_hfft(
 ) -> Tensor:
     """fft_hfft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor
 
-    The transform, `n` real numbers, by default 2 * (m - 1), of a signal whose second half is the conjugate of its
-    first, which is given: m elements along `dim`.
+    The transform of a signal whose second half is the conjugate of its first half, which is given: `n` real numbers, by
+    default 2 * (m - 1), from m elements along `dim`.
     """
 
 def fft_ihfft(
@@ -2063,8 +2063,8 @@ def fft_fftn(
 ) -> Tensor:
     """fft_fftn(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-    fft_fft along each of the dimensions `dim`, brought to the sizes `s`. Without `dim` they are the last ones that `s`
-    has sizes for, or all.
+    fft_fft along each dimension of `dim`, cut or padded to the sizes `s`. By default, `dim` is the last dimensions that
+    `s` has sizes for, or all.
     """
 
 def fft_ifftn(
@@ -2080,7 +2080,7 @@ def fft_rfftn(
 ) -> Tensor:
     """fft_rfftn(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-    fft_rfft along the last of the dimensions `dim` of real numbers, and fft_fft along the others, brought to the sizes
+    fft_rfft of real numbers along the last dimension of `dim`, and fft_fft along the others, cut or padded to the sizes
     `s`.
     """
 
@@ -2089,7 +2089,7 @@ def fft_irfftn(
 ) -> Tensor:
     """fft_irfftn(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-    The inverse of fft_rfftn, whose last size is by default 2 * (m - 1) of m elements.
+    The inverse of fft_rfftn; the last size is by default 2 * (m - 1) for m elements.
     """
 
 def fft_fft2(
@@ -2097,7 +2097,7 @@ def fft_fft2(
 ) -> Tensor:
     """fft_fft2(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-    fft_fftn of `dim`, by default the last two dimensions.
+    fft_fftn over the dimensions `dim`, by default the last two.
     """
 
 def fft_ifft2(
@@ -2105,7 +2105,7 @@ def fft_ifft2(
 ) -> Tensor:
     """fft_ifft2(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-    fft_ifftn of `dim`, by default the last two dimensions.
+    fft_ifftn over the dimensions `dim`, by default the last two.
     """
 
 def fft_rfft2(
@@ -2113,7 +2113,7 @@ def fft_rfft2(
 ) -> Tensor:
     """fft_rfft2(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-    fft_rfftn of `dim`, by default the last two dimensions.
+    fft_rfftn over the dimensions `dim`, by default the last two.
     """
 
 def fft_irfft2(
@@ -2121,7 +2121,7 @@ def fft_irfft2(
 ) -> Tensor:
     """fft_irfft2(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-    fft_irfftn of `dim`, by default the last two dimensions.
+    fft_irfftn over the dimensions `dim`, by default the last two.
     """
 
 def stft(
@@ -2133,10 +2133,11 @@ def stft(
     """stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True,
     str pad_mode='reflect', bool normalized=False, bool onesided=True, bool return_complex=True) -> Tensor
 
-    The transforms of frames of `n_fft` elements of a signal, or of each in a batch, `hop_length` (by default a quarter
-    of it) apart, times the `window`, [..., frequencies, frames]. With `center` the signal is padded by half a frame at
-    both ends. `normalized` ones are divided by the root of n_fft, and `onesided` ones, of real signals alone, have
-    n_fft / 2 + 1 frequencies. Without `return_complex` the two parts are a last dimension.
+    The short-time Fourier transform of a signal, or of a batch of signals: the transforms of frames of `n_fft` elements
+    that start `hop_length` apart (by default a quarter of n_fft) and are multiplied by `window`, as [..., frequencies,
+    frames]. `center` pads the signal by half a frame at both ends. `normalized` divides by sqrt(n_fft). `onesided`, for
+    real signals only, keeps n_fft / 2 + 1 frequencies. Without `return_complex`, real and imaginary parts are a last
+    dimension.
     """
 
 def istft(
@@ -2148,33 +2149,33 @@ def istft(
     """istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True,
     bool normalized=False, bool onesided=True, int? length=None, bool return_complex=False) -> Tensor
 
-    The signal of the transforms of frames, [..., frequencies, frames], that stft made with the same arguments: each
-    frame is transformed back and multiplied by the `window`, and the sum of those that overlap is divided by the sum of
-    the squares of their windows; where no window reaches, by 0. With `center` half a frame is cut off at both ends. The
-    result has `length` elements, with zeros where there are no frames, or as many as the frames reach. `return_complex`
-    of frames that are not `onesided` gives complex signals.
+    The inverse of stft with the same arguments, from [..., frequencies, frames]: each frame is transformed back and
+    multiplied by `window`; overlapping frames are added, and the sum is divided by the sum of the squared windows,
+    which is 0 where no window reaches. `center` cuts half a frame off both ends. The result has `length` elements, with
+    zeros beyond the frames, or as many as the frames reach. With `return_complex`, frames that are not `onesided` give
+    complex signals.
     """
 
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """gammainc(Tensor input, Tensor other) -> Tensor
 
-    The lower incomplete gamma function over gamma(input), the integral up to `other`; both are 0 or more, else it is
-    NaN. Integers are taken as the default dtype.
+    The lower incomplete gamma function divided by gamma(input): the integral from 0 to `other`. NaN if either is
+    negative. Integers are converted to the default dtype.
     """
 
 def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """gammaincc(Tensor input, Tensor other) -> Tensor
 
-    The upper incomplete gamma function over gamma(input), the integral from `other` on; both are 0 or more, else it is
-    NaN. Integers are taken as the default dtype.
+    The upper incomplete gamma function divided by gamma(input): the integral from `other` to infinity. NaN if either is
+    negative. Integers are converted to the default dtype.
     """
 
 def zeta(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """zeta(Tensor input, Tensor other) -> Tensor
 
-    Hurwitz's zeta function, the sum of (other + k) ** -input over all k from 0 on; inf where `input` is 1 or `other` a
-    negative whole number or 0, and NaN where `input` is less than 1, or no whole number beside a negative `other`.
-    Integers are taken as the default dtype.
+    Hurwitz's zeta function, the sum of (other + k) ** -input over all k from 0 on; inf where `input` is 1 or `other` is
+    0 or a negative integer, and NaN where `input` is less than 1, or is not an integer while `other` is negative.
+    Integers are converted to the default dtype.
     """
 
 def scatter_reduce(
@@ -2183,9 +2184,9 @@ def scatter_reduce(
 ) -> Tensor:
     """scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
 
-    A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` - by 'sum', 'prod',
-    'mean', 'amax' or 'amin' -, or with `include_self` false are what src's alone give. An index outside of `input` is
-    an error, at the latest when its stream is synchronized.
+    A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` by 'sum', 'prod',
+    'mean', 'amax' or 'amin'. If `include_self` is false, the elements of src alone are reduced. An index out of range
+    is an error, reported at the latest when the stream is synchronized.
     """
 
 def scatter_reduce_(
@@ -2193,9 +2194,9 @@ def scatter_reduce_(
 ) -> Tensor:
     """scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor
 
-    A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` - by 'sum', 'prod',
-    'mean', 'amax' or 'amin' -, or with `include_self` false are what src's alone give. An index outside of `input` is
-    an error, at the latest when its stream is synchronized.
+    A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` by 'sum', 'prod',
+    'mean', 'amax' or 'amin'. If `include_self` is false, the elements of src alone are reduced. An index out of range
+    is an error, reported at the latest when the stream is synchronized.
 
     Written into `input` itself.
     """
@@ -2206,9 +2207,9 @@ def index_reduce(
 ) -> Tensor:
     """index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor
 
-    A copy of `input` in which the slices along `dim` that `index`, a vector, names are reduced with those of `source` -
-    by 'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what source's alone give. An index outside
-    of `input` is an error, at the latest when its stream is synchronized.
+    A copy of `input` in which the slices along `dim` that the vector `index` names are reduced with those of `source`
+    by 'prod', 'mean', 'amax' or 'amin'. If `include_self` is false, the slices of source alone are reduced. An index
+    out of range is an error, reported at the latest when the stream is synchronized.
     """
 
 def index_reduce_(
@@ -2216,9 +2217,9 @@ def index_reduce_(
 ) -> Tensor:
     """index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor
 
-    A copy of `input` in which the slices along `dim` that `index`, a vector, names are reduced with those of `source` -
-    by 'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what source's alone give. An index outside
-    of `input` is an error, at the latest when its stream is synchronized.
+    A copy of `input` in which the slices along `dim` that the vector `index` names are reduced with those of `source`
+    by 'prod', 'mean', 'amax' or 'amin'. If `include_self` is false, the slices of source alone are reduced. An index
+    out of range is an error, reported at the latest when the stream is synchronized.
 
     Written into `input` itself.
     """
@@ -2231,38 +2232,38 @@ def embedding_bag(
     """embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, *, str mode='mean', Tensor?
     per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> Tensor
 
-    The mean, the sum ('sum') or the largest elements ('max') of the rows of `weight` that each bag of `input` names. A
-    row of a matrix is a bag; in a vector bags begin at `offsets`, of which the last is only an end with
-    `include_last_offset`. With `per_sample_weights` rows are multiplied before they are summed. The row `padding_idx`
-    is left out; -1 stands for none. A bag of nothing is 0.
+    The mean, the sum ('sum') or the maximum ('max') of the rows of `weight` that each bag of `input` names. Each row of
+    a matrix is a bag; in a vector, bags begin at `offsets`, whose last element only marks the end if
+    `include_last_offset` is set. `per_sample_weights` multiplies the rows before they are summed. The row `padding_idx`
+    is left out; -1 means none. An empty bag gives 0.
     """
 
 def gather(input: Tensor, dim: SupportsIndex, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """gather(Tensor input, int dim, Tensor index) -> Tensor
 
-    The elements of `input` at `index` along `dim`; the result has index's shape. An index outside of `input` is an
-    error, at the latest when its stream is synchronized.
+    The elements of `input` at `index` along `dim`, in index's shape. An index out of range is an error, reported at the
+    latest when the stream is synchronized.
     """
 
 def index_select(input: Tensor, dim: SupportsIndex, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """index_select(Tensor input, int dim, Tensor index) -> Tensor
 
-    The slices of `input` along `dim` that `index`, a vector, names. An index outside of `input` is an error, at the
-    latest when its stream is synchronized.
+    The slices of `input` along `dim` that the vector `index` names. An index out of range is an error, reported at the
+    latest when the stream is synchronized.
     """
 
 def scatter_add(input: Tensor, dim: SupportsIndex, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
 
-    A copy of `input` to which the elements of `src` are added at `index` along `dim`. An index outside of `input` is an
-    error, at the latest when its stream is synchronized.
+    A copy of `input` with the elements of `src` added at `index` along `dim`. An index out of range is an error,
+    reported at the latest when the stream is synchronized.
     """
 
 def scatter_add_(input: Tensor, dim: SupportsIndex, index: Tensor, src: Tensor) -> Tensor:
     """scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
 
-    A copy of `input` to which the elements of `src` are added at `index` along `dim`. An index outside of `input` is an
-    error, at the latest when its stream is synchronized.
+    A copy of `input` with the elements of `src` added at `index` along `dim`. An index out of range is an error,
+    reported at the latest when the stream is synchronized.
 
     Written into `input` itself.
     """
@@ -2270,8 +2271,8 @@ def scatter_add_(input: Tensor, dim: SupportsIndex, index: Tensor, src: Tensor) 
 def one_hot(input: Tensor, num_classes: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
     """one_hot(Tensor input, int num_classes=-1) -> Tensor
 
-    int64 zeros with a 1 at the class that `input`, a tensor of int64 or int32, names, along a new last dimension of
-    size `num_classes` (-1, the largest class plus 1).
+    int64 zeros with a 1 at the class that `input`, of int64 or int32, names, along a new last dimension of size
+    `num_classes` (-1 means the largest class plus 1).
     """
 
 def cumsum(input: Tensor, dim: SupportsIndex, *, dtype: DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
@@ -2294,7 +2295,7 @@ def sort(
 ) -> _sort:
     """sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor values, Tensor indices)
 
-    The elements in order along `dim`, and the int64 indices that they had. NaN is the largest; -0 equals 0.
+    The elements in order along `dim`, and their original int64 indices. NaN is the largest; -0 equals 0.
     """
 
 def addmm(
@@ -2302,15 +2303,15 @@ def addmm(
 ) -> Tensor:
     """addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-    beta * input + alpha * (mat1 by mat2), of matrices; `input` broadcasts to the product's shape, and is not looked at
-    if `beta` is 0.
+    beta * input + alpha * (mat1 @ mat2) for matrices; `input` broadcasts to the product's shape, and is ignored if
+    `beta` is 0.
     """
 
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-    beta * input + alpha * (mat1 by mat2), of matrices; `input` broadcasts to the product's shape, and is not looked at
-    if `beta` is 0.
+    beta * input + alpha * (mat1 @ mat2) for matrices; `input` broadcasts to the product's shape, and is ignored if
+    `beta` is 0.
 
     Written into `input` itself.
     """
@@ -2320,15 +2321,15 @@ def baddbmm(
 ) -> Tensor:
     """baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-    beta * input + alpha * (batch1 by batch2), of batches of matrices; `input` broadcasts to the product's shape, and is
-    not looked at if `beta` is 0.
+    beta * input + alpha * (batch1 @ batch2) for batches of matrices; `input` broadcasts to the product's shape, and is
+    ignored if `beta` is 0.
     """
 
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-    beta * input + alpha * (batch1 by batch2), of batches of matrices; `input` broadcasts to the product's shape, and is
-    not looked at if `beta` is 0.
+    beta * input + alpha * (batch1 @ batch2) for batches of matrices; `input` broadcasts to the product's shape, and is
+    ignored if `beta` is 0.
 
     Written into `input` itself.
     """
@@ -2336,15 +2337,16 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1,
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
 
-    `input` by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., out], by a vector of `in` gives
+    input @ weight^T + bias: `input` of [..., in] and `weight` of [out, in] give [..., out]; a `weight` of [in] gives
     [...].
     """
 
 def linalg_cholesky(input: Tensor, *, upper: Bool = False, out: Tensor | None = None) -> Tensor:
     """linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor
 
-    The lower triangular L of Hermitian, positive definite matrices L L^H, or with `upper` its adjoint. Only that half
-    of `input` is read, and of its diagonal the real parts. Matrices that are not positive definite give NaN.
+    The lower triangular L with A = L L^H for Hermitian positive definite matrices A, or its adjoint with `upper`. Only
+    that half of `input`, and the real parts of its diagonal, are read. Matrices that are not positive definite give
+    NaN.
     """
 
 def linalg_solve_triangular(
@@ -2352,113 +2354,114 @@ def linalg_solve_triangular(
 ) -> Tensor:
     """linalg_solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor
 
-    The X of A X = B, or X A = B without `left`, of triangular matrices A, of which the other half is not read, nor the
-    diagonal with `unitriangular`, where it is 1. Batches broadcast.
+    The X with A X = B, or X A = B if `left` is false, for triangular matrices A. The other half of A is not read, nor,
+    with `unitriangular`, the diagonal, which then counts as 1. Batches broadcast.
     """
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: Bool = False, *, out: Tensor | None = None) -> Tensor:
     """cholesky_solve(Tensor input, Tensor input2, bool upper=False) -> Tensor
 
-    The X of A X = `input`, where `input2` is A's factor by linalg_cholesky.
+    The X with A X = `input`, where `input2` is A's factor from linalg_cholesky.
     """
 
 def cholesky_inverse(input: Tensor, upper: Bool = False, *, out: Tensor | None = None) -> Tensor:
     """cholesky_inverse(Tensor input, bool upper=False) -> Tensor
 
-    The inverse of the matrices whose factors by linalg_cholesky `input` has.
+    The inverses of the matrices whose factors from linalg_cholesky are given in `input`.
     """
 
 def linalg_lu_factor(A: Tensor, *, pivot: Bool = True, out: Sequence[Tensor] | None = None) -> _linalg_lu_factor:
     """linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)
 
-    L and U of matrices A = P L U in one, without L's diagonal of ones, and the rows that were swapped - row i, from 1,
-    with row pivots[i], one after the other, as int32. The largest element of a column, of complex ones by the sum of
-    its parts' absolute values, is its pivot; without `pivot` it is the one on the diagonal.
+    L and U of A = P L U in one matrix, without L's diagonal of ones, and the row swaps as int32: row i, counted from 1,
+    was swapped with row pivots[i], one after the other. The pivot of a column is its largest element by absolute value
+    (for complex numbers, by the sum of the absolute values of both parts), or the element on the diagonal without
+    `pivot`.
     """
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, *, out: Sequence[Tensor] | None = None) -> _lu_unpack:
     """lu_unpack(Tensor LU_data, Tensor LU_pivots) -> (Tensor P, Tensor L, Tensor U)
 
-    The P, L and U of P L U from what linalg_lu_factor gives.
+    P, L and U of A = P L U from the results of linalg_lu_factor.
     """
 
 def linalg_solve(A: Tensor, B: Tensor, *, left: Bool = True, out: Tensor | None = None) -> Tensor:
     """linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor
 
-    The X of A X = B, or X A = B without `left`; B may be vectors. Batches broadcast. Singular matrices give infinities
-    or NaN.
+    The X with A X = B, or X A = B if `left` is false; B may be vectors. Batches broadcast. Singular matrices give
+    infinities or NaN.
     """
 
 def linalg_inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """linalg_inv(Tensor A) -> Tensor
 
-    The inverses of square matrices; singular ones give infinities or NaN.
+    The inverses of square matrices; singular matrices give infinities or NaN.
     """
 
 def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """linalg_det(Tensor A) -> Tensor
 
-    The determinants of square matrices. Of singular ones too they have derivatives of first and second order.
+    The determinants of square matrices. First and second derivatives exist for singular matrices too.
     """
 
 def linalg_adjugate(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """linalg_adjugate(Tensor A) -> Tensor
 
-    The adjugates of square matrices, which times the matrix are its determinant times the identity - of singular
-    matrices too. The transposed one is the derivative of the determinant.
+    The adjugates of square matrices: matrix @ adjugate is the determinant times the identity, also for singular
+    matrices. The transposed adjugate is the derivative of the determinant.
     """
 
 def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> _linalg_slogdet:
     """linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)
 
-    The signs of the determinants of square matrices, complex ones with the absolute value 1, and the logarithms of
-    their absolute values. Of singular ones they are 0 and negative infinity, which have no derivative.
+    The signs of the determinants of square matrices (for complex matrices, numbers of absolute value 1) and the
+    logarithms of their absolute values. For singular matrices these are 0 and -inf, without derivatives.
     """
 
 def linalg_matrix_power(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """linalg_matrix_power(Tensor input, int n) -> Tensor
 
-    The product of `n` times the same square matrices; of their inverses for a negative n, and the identity for 0.
+    Square matrices to the integer power `n`: of their inverses if n is negative, and the identity if it is 0.
     """
 
 def linalg_matrix_exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """linalg_matrix_exp(Tensor input) -> Tensor
 
-    The exponentials of square matrices, the sums of their powers over factorials. Columns whose absolute values add up
-    to more than 2^19 lose digits.
+    The exponentials of square matrices: the sums of their powers divided by factorials. Matrices with a column whose
+    absolute values add up to more than 2^19 lose digits.
     """
 
 def linalg_qr(A: Tensor, mode: Str = 'reduced', *, out: Sequence[Tensor] | None = None) -> _linalg_qr:
     """linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)
 
-    Matrices Q with orthonormal columns and upper triangular R, whose diagonal is real, with A = Q R. Modes: 'reduced'
-    gives Q as many columns as the smaller size of A, 'complete' as many as rows, and 'r' gives none. Columns of Q
+    A = Q R with orthonormal columns of Q and an upper triangular R with a real diagonal. Modes: in 'reduced', Q has as
+    many columns as the smaller size of A; in 'complete', as many as A has rows; 'r' computes R only. Columns of Q
     beyond the smaller size have no derivative.
     """
 
 def linalg_eigh(input: Tensor, UPLO: Str = 'L', *, out: Sequence[Tensor] | None = None) -> _linalg_eigh:
     """linalg_eigh(Tensor input, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)
 
-    The eigenvalues of Hermitian matrices, the smallest first, and the eigenvectors, as columns, whose largest component
-    is positive; of complex ones it is the first of those as large within a thousandth. Only the lower half of `input`
-    is read, or the upper one with UPLO 'U', and of its diagonal the real parts.
+    The eigenvalues of Hermitian matrices in ascending order, and the eigenvectors as columns. The largest component of
+    each eigenvector is positive; in complex ones, it is the first of those within a thousandth of the largest. Only the
+    lower half of `input`, or the upper half with UPLO 'U', and the real parts of its diagonal are read.
     """
 
 def linalg_eigvalsh(input: Tensor, UPLO: Str = 'L', *, out: Tensor | None = None) -> Tensor:
     """linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor
 
-    The eigenvalues of Hermitian matrices, the smallest first; see linalg_eigh.
+    The eigenvalues of Hermitian matrices in ascending order; see linalg_eigh.
     """
 
 def linalg_eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> _linalg_eig:
     """linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)
 
-    The eigenvalues of square matrices, complex, ordered by their real parts and then by their imaginary parts, and the
-    eigenvectors, as columns of length 1. The largest component of each, the first of those that are as large within a
-    thousandth, is real and positive. Of a matrix with an element that is not finite, or whose iteration does not end,
-    all are NaN. Without a kernel of the device the host computes them. Real parts that are equal but for rounding, as
-    of conjugate pairs in complex matrices, are in no order. The derivatives are by the eigenvectors so chosen; of equal
-    eigenvalues they are not finite.
+    The eigenvalues of square matrices as complex numbers, ordered by real part, then by imaginary part, and the
+    eigenvectors as columns of length 1. The largest component of each eigenvector (the first within a thousandth of the
+    largest) is real and positive. If a matrix has an element that is not finite, or if the iteration does not converge,
+    all results are NaN. If the device has no kernel, the host computes them. Real parts that differ by rounding only,
+    as in conjugate pairs of complex matrices, come in no particular order. Derivatives are those of the eigenvectors so
+    chosen; they are not finite where eigenvalues are equal.
     """
 
 def linalg_eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2470,16 +2473,16 @@ def linalg_eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
 def linalg_svd(A: Tensor, full_matrices: Bool = True, *, out: Sequence[Tensor] | None = None) -> _linalg_svd:
     """linalg_svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)
 
-    The singular values S of matrices A = U diag(S) Vh, the largest first, and the singular vectors, as columns of U and
-    rows of Vh. The largest component of each column of U is positive; of complex ones it is the first of those as large
-    within a thousandth. With `full_matrices` U and Vh are square; vectors beyond the smaller size of A have no
+    A = U diag(S) Vh: the singular values S in descending order, and the singular vectors, as columns of U and rows of
+    Vh. The largest component of each column of U is positive; in complex ones, it is the first of those within a
+    thousandth of the largest. With `full_matrices`, U and Vh are square; vectors beyond the smaller size of A have no
     derivative.
     """
 
 def linalg_svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """linalg_svdvals(Tensor A) -> Tensor
 
-    The singular values of matrices, the largest first.
+    The singular values of matrices in descending order.
     """
 
 def linalg_pinv(
@@ -2488,9 +2491,9 @@ def linalg_pinv(
 ) -> Tensor:
     """linalg_pinv(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor
 
-    The pseudoinverses of matrices. Singular values up to `atol`, or the part `rtol` of the largest one, count as 0;
-    without `rtol` it is the larger size times the distance from 1 to the next number, or 0 if there is an `atol`. With
-    `hermitian`, the matrices are Hermitian, and only their lower half is read, but both by the derivative.
+    The pseudoinverses of matrices. Singular values up to `atol`, or up to `rtol` times the largest one, count as 0. The
+    default `rtol` is the larger size times the dtype's epsilon, or 0 if `atol` is given. With `hermitian`, the matrices
+    are Hermitian; only their lower half is read, while the derivative covers both halves.
     """
 
 def linalg_lstsq(
@@ -2499,13 +2502,13 @@ def linalg_lstsq(
     """linalg_lstsq(Tensor A, Tensor B, float? rcond=None, *, str driver='gels') -> (Tensor solution, Tensor residuals,
     Tensor rank, Tensor singular_values)
 
-    The X that make A X - B smallest, in the sum of squares, and of several the smallest X; B may be vectors, and
-    batches broadcast. The driver 'gels' takes QR, and A to have full rank, else the solution is infinite, NaN or
-    without meaning. 'gelsy', 'gelsd' and 'gelss' take the singular values, of which those up to `rcond` times the
-    largest count as 0, by default the larger size of A times the distance from 1 to the next number; of matrices whose
-    rank does not change they have a derivative. The residuals are the sums of squares of A X - B in each column where A
-    has more rows than columns, whatever its rank, else there are none. The rank is there but with 'gels', the singular
-    values with 'gelsd' and 'gelss'; else they are empty.
+    The X that minimizes the sum of squares of A X - B, and the smallest such X if there are several; B may be vectors,
+    and batches broadcast. The driver 'gels' uses QR and requires A to have full rank; otherwise the solution is
+    infinite, NaN or meaningless. 'gelsy', 'gelsd' and 'gelss' use singular values, and those up to `rcond` times the
+    largest count as 0; the default is the larger size of A times the dtype's epsilon. They have a derivative where the
+    rank of A does not change. The residuals are the sums of squares of A X - B per column if A has more rows than
+    columns, whatever its rank, else empty. The rank is empty with 'gels', and the singular values are empty except with
+    'gelsd' and 'gelss'.
     """
 
 def linalg_matrix_rank(
@@ -2514,7 +2517,7 @@ def linalg_matrix_rank(
 ) -> Tensor:
     """linalg_matrix_rank(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor
 
-    How many singular values of each matrix count, as linalg_pinv says, as int64.
+    The number of singular values of each matrix that do not count as 0 by the rules of linalg_pinv, as int64.
     """
 
 def linalg_matrix_norm(
@@ -2522,35 +2525,35 @@ def linalg_matrix_norm(
 ) -> Tensor:
     """linalg_matrix_norm(Tensor input, str ord='fro', int[]? dim=None, bool keepdim=False) -> Tensor
 
-    A norm of the matrices in the two dimensions `dim`, rows and columns, by default the last. Of `ord`: 'fro', the root
-    of the sum of squares; 'nuc', the sum of the singular values; '2' and '-2', the largest and the smallest of them;
-    '1' and '-1', the largest and the smallest sum of a column's absolute values; 'inf' and '-inf', those of a row.
+    A norm of the matrices in the two dimensions `dim`, rows and columns, by default the last two. `ord` is 'fro', the
+    root of the sum of squares; 'nuc', the sum of the singular values; '2' or '-2', the largest or smallest singular
+    value; '1' or '-1', the largest or smallest sum of a column's absolute values; 'inf' or '-inf', the same for rows.
     """
 
 def linalg_vander(x: Tensor, *, N: SupportsIndex | None = None, out: Tensor | None = None) -> Tensor:
     """linalg_vander(Tensor x, *, int? N=None) -> Tensor
 
-    The powers of the elements of vectors, from 0 up to `N` - 1, along a new last dimension; without N as many as
+    The powers of the elements of vectors, from 0 to `N` - 1, along a new last dimension; N is by default the number of
     elements.
     """
 
 def linalg_multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """linalg_multi_dot(Tensor[] tensors) -> Tensor
 
-    The product of two or more matrices, the order of whose products takes the fewest multiplications; the first may be
-    a vector, a row, and the last, a column.
+    The product of two or more matrices, in the order that takes the fewest multiplications. The first may be a vector,
+    taken as a row, and the last, taken as a column.
     """
 
 def mse_loss(input: Tensor, target: Tensor, reduction: Str = 'mean', *, out: Tensor | None = None) -> Tensor:
     """mse_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
 
-    The squared differences of `input` and `target`.
+    The squared differences between `input` and `target`.
     """
 
 def l1_loss(input: Tensor, target: Tensor, reduction: Str = 'mean', *, out: Tensor | None = None) -> Tensor:
     """l1_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
 
-    The absolute differences of `input` and `target`.
+    The absolute differences between `input` and `target`.
     """
 
 def smooth_l1_loss(
@@ -2558,7 +2561,8 @@ def smooth_l1_loss(
 ) -> Tensor:
     """smooth_l1_loss(Tensor input, Tensor target, str reduction='mean', float beta=1.0) -> Tensor
 
-    The absolute differences d of `input` and `target` less beta / 2; where they are below `beta`, d * d / (2 * beta).
+    d - beta / 2 for the absolute differences d between `input` and `target`, or d * d / (2 * beta) where d is below
+    `beta`.
     """
 
 def binary_cross_entropy_with_logits(
@@ -2577,8 +2581,8 @@ def kl_div(
 ) -> Tensor:
     """kl_div(Tensor input, Tensor target, str reduction='mean', bool log_target=False) -> Tensor
 
-    target * (log(target) - input), in which `input` is log-probabilities, and so is `target` with `log_target`.
-    `reduction` may also be 'batchmean', the sum divided by the first size.
+    target * (log(target) - input). `input` holds log-probabilities, and so does `target` with `log_target`. `reduction`
+    may also be 'batchmean', the sum divided by the first size.
     """
 
 def nll_loss(
@@ -2587,8 +2591,8 @@ def nll_loss(
 ) -> Tensor:
     """nll_loss(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean') -> Tensor
 
-    -input at the class that `target` names, times the class's `weight`; 0 where that is `ignore_index`. `input` is [N,
-    C] or [N, C, d1, ...] log-probabilities, or [C], and `target` has its shape without C. The mean is weighted.
+    -input at the class that `target` names, times the class's `weight`; 0 where `target` is `ignore_index`. `input`
+    holds log-probabilities, [N, C], [N, C, d1, ...] or [C], and `target` has its shape without C. The mean is weighted.
     """
 
 def cross_entropy(
@@ -2599,14 +2603,15 @@ def cross_entropy(
     float label_smoothing=0.0) -> Tensor
 
     nll_loss of log_softmax(input) over the classes. `target` may also be probabilities, a floating tensor of input's
-    shape; then the mean is over the samples. `label_smoothing` takes that part of the target to all classes alike.
+    shape; then the mean is over the samples. `label_smoothing` is the part of the target that is spread over all
+    classes equally.
     """
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """matmul(Tensor input, Tensor other) -> Tensor
 
-    The matrix product over the last two dimensions; the others broadcast. A vector is a row on the left, a column on
-    the right.
+    The matrix product over the last two dimensions; the others broadcast. A vector counts as a row on the left and as a
+    column on the right.
     """
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2621,7 +2626,7 @@ def count_nonzero(input: Tensor, dim: Ints | None = None, *, out: Tensor | None 
 def count_nonzero(input: Tensor, *dim: SupportsIndex, out: Tensor | None = None) -> Tensor:
     """count_nonzero(Tensor input, int[]? dim=None) -> Tensor
 
-    How many elements over the dimensions `dim` (all, if none are given) are not zero, as int64. NaN is not zero.
+    The number of nonzero elements over the dimensions `dim` (all by default), as int64. NaN counts as nonzero.
     """
 
 def aminmax(
@@ -2629,7 +2634,7 @@ def aminmax(
 ) -> _aminmax:
     """aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
 
-    The smallest and the largest element along `dim`, or of all; NaN if there is one.
+    The smallest and the largest element along `dim`, or of all; NaN if any element is NaN.
     """
 
 @overload
@@ -2644,8 +2649,8 @@ def nansum(
 ) -> Tensor:
     """nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-    The sum over the dimensions `dim` (all, if none are given) with NaN taken as 0, computed in `dtype`. Integers and
-    bools are summed as int64.
+    The sum over the dimensions `dim` (all by default) with NaN counted as 0, computed in `dtype`. Integers and bools
+    are summed as int64.
     """
 
 @overload
@@ -2660,7 +2665,7 @@ def nanmean(
 ) -> Tensor:
     """nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-    The mean of the elements over the dimensions `dim` (all, if none are given) that are not NaN; NaN where all are.
+    The mean over the dimensions `dim` (all by default) of the elements that are not NaN; NaN if all are NaN.
     """
 
 def nan_to_num(
@@ -2669,8 +2674,8 @@ def nan_to_num(
 ) -> Tensor:
     """nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
-    `input` with numbers in place of NaN (`nan`, 0 by default), infinity and its negative (`posinf` and `neginf`, the
-    largest and the smallest number of the dtype).
+    `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by default the largest and
+    the smallest number of the dtype).
     """
 
 def nan_to_num_(
@@ -2678,8 +2683,8 @@ def nan_to_num_(
 ) -> Tensor:
     """nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
-    `input` with numbers in place of NaN (`nan`, 0 by default), infinity and its negative (`posinf` and `neginf`, the
-    largest and the smallest number of the dtype).
+    `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by default the largest and
+    the smallest number of the dtype).
 
     Written into `input` itself.
     """
@@ -2690,8 +2695,8 @@ def isclose(
 ) -> Tensor:
     """isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
 
-    True where the distance of the two is at most `atol` plus `rtol` times abs(other), elementwise; equal infinities are
-    close, and NaN are with `equal_nan`.
+    True where abs(input - other) <= atol + rtol * abs(other), elementwise. Equal infinities are close, and NaNs are
+    with `equal_nan`.
     """
 
 def diff(
@@ -2700,8 +2705,8 @@ def diff(
 ) -> Tensor:
     """diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
 
-    The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append` were joined to the ends. Of
-    bools it is whether they differ.
+    The differences between neighbours along `dim`, taken `n` times, after `prepend` and `append` were joined to the
+    ends. For bools, whether they differ.
     """
 
 def cumprod(input: Tensor, dim: SupportsIndex, *, dtype: DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
@@ -2723,25 +2728,26 @@ def _safe_softmax(
 ) -> Tensor:
     """_safe_softmax(Tensor input, int dim, Dtype? dtype=None) -> Tensor
 
-    softmax along `dim`, computed in `dtype`, with zeros where all elements are -infinity.
+    softmax along `dim`, computed in `dtype`, with zeros where all elements are -inf.
     """
 
 def copy(input: Tensor) -> Tensor:
     """copy(Tensor input) -> Tensor
 
-    The same values in memory of their own, in the order of `input` if it is dense, else row-major.
+    A copy in new memory, in the memory order of `input` if it is dense, else row-major.
     """
 
 def cast(input: Tensor, dtype: DtypeLike) -> Tensor:
     """cast(Tensor input, Dtype dtype) -> Tensor
 
-    The values as `dtype`. Floating to integral truncates toward zero; nonzero (NaN too) is true.
+    The values converted to `dtype`. Floating to integral truncates toward zero; to bool, nonzero values (NaN too)
+    become true.
     """
 
 def cat(tensors: Sequence[Tensor], dim: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
     """cat(Tensor[] tensors, int dim=0) -> Tensor
 
-    The tensors one after the other along `dim`; their other sizes agree. Dtypes are promoted.
+    The tensors joined along `dim`; their other sizes must be equal. Dtypes are promoted.
     """
 
 @overload
@@ -2757,8 +2763,8 @@ def layer_norm(
     """layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) ->
     Tensor
 
-    (input - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the last dimensions, whose sizes
-    are `normalized_shape`, as are those of `weight` and `bias`.
+    (input - mean) / sqrt(variance + eps) * weight + bias. Mean and variance are taken over the last dimensions, whose
+    sizes are `normalized_shape`; `weight` and `bias` have that shape.
     """
 
 @overload
@@ -2774,7 +2780,7 @@ def native_layer_norm(
     """native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)
     -> (Tensor result, Tensor mean, Tensor rstd)
 
-    layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized dimensions have size 1.
+    layer_norm, with the mean and 1 / sqrt(variance + eps), in which normalized dimensions have size 1.
     """
 
 @overload
@@ -2789,8 +2795,8 @@ def rms_norm(
 ) -> Tensor:
     """rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
 
-    input / sqrt(mean of input * input + eps) * weight, with the mean over the last dimensions, whose sizes are
-    `normalized_shape`, as are those of `weight`. Without `eps`, the distance from 1 to the next number.
+    input / sqrt(mean(input * input) + eps) * weight. The mean is taken over the last dimensions, whose sizes are
+    `normalized_shape`; `weight` has that shape. The default `eps` is the dtype's epsilon.
     """
 
 @overload
@@ -2804,7 +2810,7 @@ def native_rms_norm(
 ) -> _native_rms_norm:
     """native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor rstd)
 
-    rms_norm, and with it 1 / sqrt(mean of input * input + eps), whose normalized dimensions have size 1.
+    rms_norm, with 1 / sqrt(mean(input * input) + eps), in which normalized dimensions have size 1.
     """
 
 def norm_backward(
@@ -2814,7 +2820,7 @@ def norm_backward(
     """norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor?
     weight=None) -> Tensor
 
-    The gradient of native_layer_norm by `input`, or without `mean`, that of native_rms_norm.
+    The gradient of native_layer_norm with respect to `input`, or of native_rms_norm if `mean` is missing.
     """
 
 def norm_weight_backward(
@@ -2823,7 +2829,7 @@ def norm_weight_backward(
 ) -> Tensor:
     """norm_weight_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd) -> Tensor
 
-    The gradient of native_layer_norm by its weight, or without `mean`, that of native_rms_norm.
+    The gradient of native_layer_norm with respect to its weight, or of native_rms_norm if `mean` is missing.
     """
 
 def norm_gradients(
@@ -2833,8 +2839,8 @@ def norm_gradients(
     """norm_gradients(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor? mean, Tensor rstd, Tensor?
     weight=None) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
 
-    The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, where `grad_bias` is empty. A
-    device can find all of them while it reads `grad_out` and `input` once.
+    All gradients of native_layer_norm, or of native_rms_norm if `mean` is missing; `grad_bias` is then empty. A device
+    can compute them in one pass over `grad_out` and `input`.
     """
 
 def group_norm(
@@ -2843,8 +2849,8 @@ def group_norm(
 ) -> Tensor:
     """group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
 
-    (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and variance over each group of
-    neighbouring channels; then times `weight` and plus `bias`, which have a number for each channel.
+    (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and variance taken over each group
+    of adjacent channels, times `weight` plus `bias`, which have one number per channel.
     """
 
 def batch_norm(
@@ -2854,9 +2860,9 @@ def batch_norm(
     """batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training,
     float momentum, float eps) -> Tensor
 
-    (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each channel; then times `weight` and plus
-    `bias`. In training with the batch's own mean and variance, of which the running ones take over the part `momentum`,
-    in place (the variance as an unbiased one); otherwise with the running ones.
+    (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each channel, times `weight` plus `bias`.
+    In training, mean and variance are the batch's, and the running ones are updated in place by the part `momentum`
+    (with the unbiased variance); otherwise they are the running ones.
     """
 
 def native_batch_norm(
@@ -2865,7 +2871,7 @@ def native_batch_norm(
     """native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean, Tensor
     variance)
 
-    batch_norm by the batch's own mean and biased variance of each channel, which it returns as well.
+    batch_norm with the batch's own mean and biased variance per channel, which are returned too.
     """
 
 def batch_norm_backward(
@@ -2886,8 +2892,8 @@ def instance_norm(
     """instance_norm(Tensor input, Tensor? weight=None, Tensor? bias=None, Tensor? running_mean=None, Tensor?
     running_var=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor
 
-    batch_norm of each image on its own. The running mean and variance, if there are any, take over the part `momentum`
-    of the images' mean ones, in place, and serve without `use_input_stats`.
+    batch_norm of each image on its own. The running mean and variance, if given, are updated in place by the part
+    `momentum` of the average over the images, and are used if `use_input_stats` is false.
     """
 
 def softmax(input: Tensor, dim: SupportsIndex, *, dtype: DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
@@ -2920,9 +2926,9 @@ def _fused_sgd_(
     found_inf=None) -> ()
 
     A step of stochastic gradient descent. With g = grad + weight_decay * self and buffer = momentum * buffer + (1 -
-    dampening) * g (g itself in the first step), self -= lr * buffer, or with `nesterov` lr * (g + momentum * buffer).
-    Without a momentum the buffers may be an empty list. Gradients are divided by `grad_scale`, and turned by
-    `maximize`; where `found_inf` is 1, all stays as it is. The gradients themselves stay in any case.
+    dampening) * g (g itself in the first step), self -= lr * buffer, or lr * (g + momentum * buffer) with `nesterov`.
+    Without momentum, the list of buffers may be empty. Gradients are divided by `grad_scale`, and negated with
+    `maximize`; where `found_inf` is 1, nothing changes. The gradients themselves are not written.
     """
 
 def _fused_adam_(
@@ -2937,9 +2943,9 @@ def _fused_adam_(
 
     A step of Adam (Kingma and Ba, 2015). With g = grad + weight_decay * self, m = beta1 * m + (1 - beta1) * g and v =
     beta2 * v + (1 - beta2) * g * g, self -= lr / (1 - beta1^step) * m / (sqrt(v) / sqrt(1 - beta2^step) + eps), where
-    m, v and step are the elements of `exp_avgs`, `exp_avg_sqs` and `state_steps`. `amsgrad` takes the greatest v so
-    far, of `max_exp_avg_sqs`, which may be an empty list otherwise. Steps count from 1, and are counted by the caller.
-    `grad_scale`, `found_inf` and `maximize` as in _fused_sgd_.
+    m, v and step are the elements of `exp_avgs`, `exp_avg_sqs` and `state_steps`. `amsgrad` uses the largest v so far,
+    kept in `max_exp_avg_sqs`, which may be an empty list otherwise. The caller counts the steps, from 1. `grad_scale`,
+    `found_inf` and `maximize` work as in _fused_sgd_.
     """
 
 def _fused_adamw_(
@@ -2952,8 +2958,8 @@ def _fused_adamw_(
     Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool
     maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()
 
-    A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is not part of the gradient: before
-    all else, self -= lr * weight_decay * self.
+    A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, except that the decay is not part of the gradient but
+    is applied first: self -= lr * weight_decay * self.
     """
 
 def _fused_adagrad_(
@@ -2966,8 +2972,7 @@ def _fused_adagrad_(
 
     A step of Adagrad (Duchi, Hazan and Singer, 2011). With g = grad + weight_decay * self and sum += g * g, self -= lr
     / (1 + (step - 1) * lr_decay) * g / (sqrt(sum) + eps), where sum and step are the elements of `state_sums` and
-    `state_steps`. Steps count from 1, and are counted by the caller. `grad_scale`, `found_inf` and `maximize` as in
-    _fused_sgd_.
+    `state_steps`. The caller counts the steps, from 1. `grad_scale`, `found_inf` and `maximize` work as in _fused_sgd_.
     """
 
 def bucketize(
@@ -2975,8 +2980,8 @@ def bucketize(
 ) -> Tensor:
     """bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
 
-    The int64 places (int32 with `out_int32`) of `input` between the `boundaries`, a sorted vector, as searchsorted
-    finds them.
+    The int64 positions (int32 with `out_int32`) of `input` between the `boundaries`, a sorted vector, as in
+    searchsorted.
     """
 
 def isin(
@@ -2985,8 +2990,8 @@ def isin(
 ) -> Tensor:
     """isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor
 
-    True where an element is one of `test_elements`, or, with `invert`, is none. NaN equals nothing. `assume_unique`
-    changes nothing.
+    True where an element equals one of `test_elements`, or none of them with `invert`. NaN equals nothing.
+    `assume_unique` has no effect.
     """
 
 def bincount(
@@ -2994,8 +2999,8 @@ def bincount(
 ) -> Tensor:
     """bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor
 
-    How often each number from 0 up to the largest of `input`, a vector of whole numbers from 0 on, occurs, as int64, or
-    the sums of the `weights` there. At least `minlength` numbers.
+    How often each number from 0 to the largest element of `input`, a vector of nonnegative integers, occurs, as int64;
+    or the sums of its `weights`. The result has at least `minlength` elements.
     """
 
 def histc(
@@ -3003,15 +3008,16 @@ def histc(
 ) -> Tensor:
     """histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
 
-    How many elements lie in each of `bins` equal parts from `min` to `max`, the last of which holds its end; if both
-    are equal they are the smallest and the largest of `input`. Elements outside, and NaN, are not counted.
+    The number of elements in each of `bins` equal parts of the range from `min` to `max`; the last part includes its
+    end. If min and max are equal, they are the smallest and the largest element of `input`. Elements outside of the
+    range, and NaN, are not counted.
     """
 
 def unique_all(input: Tensor, *, out: Sequence[Tensor] | None = None) -> _unique_all:
     """unique_all(Tensor input) -> (Tensor values, Tensor indices, Tensor inverse_indices, Tensor counts)
 
-    The different elements of `input` in order, the first place of each in row-major order, for each element which of
-    them it is, and how often each occurs. NaN equals nothing.
+    The distinct elements of `input` in ascending order; the position of the first occurrence of each, in row-major
+    order; for each element, which of them it is; and how often each occurs. NaN equals nothing.
     """
 
 def huber_loss(
@@ -3019,8 +3025,8 @@ def huber_loss(
 ) -> Tensor:
     """huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor
 
-    d * d / 2 of the absolute differences d of `input` and `target`; where they are `delta` or more, delta * (d - delta
-    / 2).
+    d * d / 2 for the absolute differences d between `input` and `target`, or delta * (d - delta / 2) where d is `delta`
+    or more.
     """
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: Str = 'mean', *, out: Tensor | None = None) -> Tensor:
@@ -3034,7 +3040,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, str reduction='mean') -> Tensor
 
-    `input` where `target` is 1, and margin - input, but no less than 0, where it is -1.
+    `input` where `target` is 1, and max(0, margin - input) where it is -1.
     """
 
 def margin_ranking_loss(
@@ -3044,7 +3050,7 @@ def margin_ranking_loss(
     """margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, str reduction='mean') ->
     Tensor
 
-    margin - target * (input1 - input2), but no less than 0; `target` is 1 where `input1` should be the larger, else -1.
+    max(0, margin - target * (input1 - input2)); `target` is 1 where `input1` should be the larger, else -1.
     """
 
 def poisson_nll_loss(
@@ -3054,8 +3060,8 @@ def poisson_nll_loss(
     """poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, float eps=1e-08, str
     reduction='mean') -> Tensor
 
-    exp(input) - target * input, or without `log_input`, input - target * log(input + eps). With `full` plus Stirling's
-    approximation of log(target!), where `target` is above 1.
+    exp(input) - target * input, or input - target * log(input + eps) if `log_input` is false. `full` adds Stirling's
+    approximation of log(target!) where `target` is above 1.
     """
 
 def binary_cross_entropy(
@@ -3063,9 +3069,9 @@ def binary_cross_entropy(
 ) -> Tensor:
     """binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, str reduction='mean') -> Tensor
 
-    -(target * log(input) + (1 - target) * log(1 - input)) * weight, in which logarithms are no less than -100. `input`
-    is a probability: outside of 0 to 1 the loss is NaN. At exactly 0 and 1 the bounded logarithm passes no gradient on;
-    PyTorch's is 1e12 there. binary_cross_entropy_with_logits is more exact.
+    -(target * log(input) + (1 - target) * log(1 - input)) * weight, with logarithms limited to at least -100. `input`
+    is a probability; outside of 0 to 1 the loss is NaN. At exactly 0 and 1, the limited logarithm passes no gradient
+    on; PyTorch's gradient is 1e12 there. binary_cross_entropy_with_logits is more accurate.
     """
 
 def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
@@ -3099,13 +3105,13 @@ def sub_(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
 def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """mul(Tensor input, Tensor other) -> Tensor
 
-    input * other, elementwise; of bools, their conjunction.
+    input * other, elementwise; for bools, logical and.
     """
 
 def mul_(input: Tensor, other: Tensor | Number) -> Tensor:
     """mul(Tensor input, Tensor other) -> Tensor
 
-    input * other, elementwise; of bools, their conjunction.
+    input * other, elementwise; for bools, logical and.
 
     Written into `input` itself.
     """
@@ -3113,13 +3119,13 @@ def mul_(input: Tensor, other: Tensor | Number) -> Tensor:
 def maximum(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """maximum(Tensor input, Tensor other) -> Tensor
 
-    The larger of `input` and `other`, elementwise; NaN if either is.
+    The larger of `input` and `other`, elementwise; NaN if either is NaN.
     """
 
 def maximum_(input: Tensor, other: Tensor | Number) -> Tensor:
     """maximum(Tensor input, Tensor other) -> Tensor
 
-    The larger of `input` and `other`, elementwise; NaN if either is.
+    The larger of `input` and `other`, elementwise; NaN if either is NaN.
 
     Written into `input` itself.
     """
@@ -3127,13 +3133,13 @@ def maximum_(input: Tensor, other: Tensor | Number) -> Tensor:
 def minimum(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """minimum(Tensor input, Tensor other) -> Tensor
 
-    The smaller of `input` and `other`, elementwise; NaN if either is.
+    The smaller of `input` and `other`, elementwise; NaN if either is NaN.
     """
 
 def minimum_(input: Tensor, other: Tensor | Number) -> Tensor:
     """minimum(Tensor input, Tensor other) -> Tensor
 
-    The smaller of `input` and `other`, elementwise; NaN if either is.
+    The smaller of `input` and `other`, elementwise; NaN if either is NaN.
 
     Written into `input` itself.
     """
@@ -3169,13 +3175,13 @@ def abs_(input: Tensor) -> Tensor:
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(Tensor input) -> Tensor
 
-    e to the power of `input`, elementwise. Integers are taken as the default dtype.
+    e to the power of `input`, elementwise. Integers are converted to the default dtype.
     """
 
 def exp_(input: Tensor) -> Tensor:
     """exp(Tensor input) -> Tensor
 
-    e to the power of `input`, elementwise. Integers are taken as the default dtype.
+    e to the power of `input`, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3183,13 +3189,13 @@ def exp_(input: Tensor) -> Tensor:
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(Tensor input) -> Tensor
 
-    The natural logarithm, elementwise. Integers are taken as the default dtype.
+    The natural logarithm, elementwise. Integers are converted to the default dtype.
     """
 
 def log_(input: Tensor) -> Tensor:
     """log(Tensor input) -> Tensor
 
-    The natural logarithm, elementwise. Integers are taken as the default dtype.
+    The natural logarithm, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3197,13 +3203,13 @@ def log_(input: Tensor) -> Tensor:
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sqrt(Tensor input) -> Tensor
 
-    The square root, elementwise. Integers are taken as the default dtype.
+    The square root, elementwise. Integers are converted to the default dtype.
     """
 
 def sqrt_(input: Tensor) -> Tensor:
     """sqrt(Tensor input) -> Tensor
 
-    The square root, elementwise. Integers are taken as the default dtype.
+    The square root, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3211,13 +3217,13 @@ def sqrt_(input: Tensor) -> Tensor:
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(Tensor input) -> Tensor
 
-    The sine of an angle in radians, elementwise. Integers are taken as the default dtype.
+    The sine of an angle in radians, elementwise. Integers are converted to the default dtype.
     """
 
 def sin_(input: Tensor) -> Tensor:
     """sin(Tensor input) -> Tensor
 
-    The sine of an angle in radians, elementwise. Integers are taken as the default dtype.
+    The sine of an angle in radians, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3225,13 +3231,13 @@ def sin_(input: Tensor) -> Tensor:
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """cos(Tensor input) -> Tensor
 
-    The cosine of an angle in radians, elementwise. Integers are taken as the default dtype.
+    The cosine of an angle in radians, elementwise. Integers are converted to the default dtype.
     """
 
 def cos_(input: Tensor) -> Tensor:
     """cos(Tensor input) -> Tensor
 
-    The cosine of an angle in radians, elementwise. Integers are taken as the default dtype.
+    The cosine of an angle in radians, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3239,13 +3245,13 @@ def cos_(input: Tensor) -> Tensor:
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """tanh(Tensor input) -> Tensor
 
-    The hyperbolic tangent, elementwise. Integers are taken as the default dtype.
+    The hyperbolic tangent, elementwise. Integers are converted to the default dtype.
     """
 
 def tanh_(input: Tensor) -> Tensor:
     """tanh(Tensor input) -> Tensor
 
-    The hyperbolic tangent, elementwise. Integers are taken as the default dtype.
+    The hyperbolic tangent, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3253,13 +3259,13 @@ def tanh_(input: Tensor) -> Tensor:
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sigmoid(Tensor input) -> Tensor
 
-    1 / (1 + exp(-input)), elementwise. Integers are taken as the default dtype.
+    1 / (1 + exp(-input)), elementwise. Integers are converted to the default dtype.
     """
 
 def sigmoid_(input: Tensor) -> Tensor:
     """sigmoid(Tensor input) -> Tensor
 
-    1 / (1 + exp(-input)), elementwise. Integers are taken as the default dtype.
+    1 / (1 + exp(-input)), elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3267,13 +3273,13 @@ def sigmoid_(input: Tensor) -> Tensor:
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """relu(Tensor input) -> Tensor
 
-    The larger of `input` and 0, elementwise; NaN stays NaN.
+    max(0, input), elementwise; NaN stays NaN.
     """
 
 def relu_(input: Tensor) -> Tensor:
     """relu(Tensor input) -> Tensor
 
-    The larger of `input` and 0, elementwise; NaN stays NaN.
+    max(0, input), elementwise; NaN stays NaN.
 
     Written into `input` itself.
     """
@@ -3281,13 +3287,13 @@ def relu_(input: Tensor) -> Tensor:
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """floor(Tensor input) -> Tensor
 
-    The largest whole number that is not above `input`, elementwise.
+    The largest integer not above `input`, elementwise.
     """
 
 def floor_(input: Tensor) -> Tensor:
     """floor(Tensor input) -> Tensor
 
-    The largest whole number that is not above `input`, elementwise.
+    The largest integer not above `input`, elementwise.
 
     Written into `input` itself.
     """
@@ -3295,13 +3301,13 @@ def floor_(input: Tensor) -> Tensor:
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """ceil(Tensor input) -> Tensor
 
-    The smallest whole number that is not below `input`, elementwise.
+    The smallest integer not below `input`, elementwise.
     """
 
 def ceil_(input: Tensor) -> Tensor:
     """ceil(Tensor input) -> Tensor
 
-    The smallest whole number that is not below `input`, elementwise.
+    The smallest integer not below `input`, elementwise.
 
     Written into `input` itself.
     """
@@ -3309,13 +3315,13 @@ def ceil_(input: Tensor) -> Tensor:
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """trunc(Tensor input) -> Tensor
 
-    The whole number next to `input` on the side of 0, elementwise.
+    `input` rounded towards 0 to an integer, elementwise.
     """
 
 def trunc_(input: Tensor) -> Tensor:
     """trunc(Tensor input) -> Tensor
 
-    The whole number next to `input` on the side of 0, elementwise.
+    `input` rounded towards 0 to an integer, elementwise.
 
     Written into `input` itself.
     """
@@ -3323,13 +3329,13 @@ def trunc_(input: Tensor) -> Tensor:
 def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """round(Tensor input) -> Tensor
 
-    The nearest whole number, elementwise; of two that are equally near, the even one.
+    The nearest integer, elementwise; halfway cases go to the even one.
     """
 
 def round_(input: Tensor) -> Tensor:
     """round(Tensor input) -> Tensor
 
-    The nearest whole number, elementwise; of two that are equally near, the even one.
+    The nearest integer, elementwise; halfway cases go to the even one.
 
     Written into `input` itself.
     """
@@ -3337,13 +3343,13 @@ def round_(input: Tensor) -> Tensor:
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """reciprocal(Tensor input) -> Tensor
 
-    1 / input, elementwise. Integers are taken as the default dtype.
+    1 / input, elementwise. Integers are converted to the default dtype.
     """
 
 def reciprocal_(input: Tensor) -> Tensor:
     """reciprocal(Tensor input) -> Tensor
 
-    1 / input, elementwise. Integers are taken as the default dtype.
+    1 / input, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3351,13 +3357,13 @@ def reciprocal_(input: Tensor) -> Tensor:
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """rsqrt(Tensor input) -> Tensor
 
-    1 / sqrt(input), elementwise. Integers are taken as the default dtype.
+    1 / sqrt(input), elementwise. Integers are converted to the default dtype.
     """
 
 def rsqrt_(input: Tensor) -> Tensor:
     """rsqrt(Tensor input) -> Tensor
 
-    1 / sqrt(input), elementwise. Integers are taken as the default dtype.
+    1 / sqrt(input), elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3379,15 +3385,15 @@ def square_(input: Tensor) -> Tensor:
 def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """pow(Tensor input, Tensor exponent) -> Tensor
 
-    `input` to the power of `exponent`, elementwise. Of integers it wraps, and a negative power is 0 unless `input` is 1
-    or -1.
+    `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
+    `input` is 1 or -1.
     """
 
 def pow_(input: Tensor, exponent: Tensor | Number) -> Tensor:
     """pow(Tensor input, Tensor exponent) -> Tensor
 
-    `input` to the power of `exponent`, elementwise. Of integers it wraps, and a negative power is 0 unless `input` is 1
-    or -1.
+    `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
+    `input` is 1 or -1.
 
     Written into `input` itself.
     """
@@ -3395,8 +3401,8 @@ def pow_(input: Tensor, exponent: Tensor | Number) -> Tensor:
 def clamp_(input: Tensor, min: Number, max: Number) -> Tensor:
     """clamp(Tensor input, Scalar min, Scalar max) -> Tensor
 
-    `input`, but no less than min and then no more than max, elementwise; NaN stays NaN. A bound that an integer dtype
-    does not hold counts as the nearest that it holds.
+    `input` limited to at least min and then to at most max, elementwise; NaN stays NaN. A bound outside of the range of
+    an integer dtype counts as the nearest number inside.
 
     Written into `input` itself.
     """
@@ -3404,7 +3410,7 @@ def clamp_(input: Tensor, min: Number, max: Number) -> Tensor:
 def clamp_min_(input: Tensor, min: Number) -> Tensor:
     """clamp_min(Tensor input, Scalar min) -> Tensor
 
-    `input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.
+    `input`, but at least min, elementwise; NaN stays NaN. Between tensors, the same as maximum.
 
     Written into `input` itself.
     """
@@ -3412,7 +3418,7 @@ def clamp_min_(input: Tensor, min: Number) -> Tensor:
 def clamp_max_(input: Tensor, max: Number) -> Tensor:
     """clamp_max(Tensor input, Scalar max) -> Tensor
 
-    `input`, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum.
+    `input`, but at most max, elementwise; NaN stays NaN. Between tensors, the same as minimum.
 
     Written into `input` itself.
     """
@@ -3420,13 +3426,13 @@ def clamp_max_(input: Tensor, max: Number) -> Tensor:
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """erf(Tensor input) -> Tensor
 
-    The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise.
+    The error function, 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise.
     """
 
 def erf_(input: Tensor) -> Tensor:
     """erf(Tensor input) -> Tensor
 
-    The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise.
+    The error function, 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise.
 
     Written into `input` itself.
     """
@@ -3434,13 +3440,13 @@ def erf_(input: Tensor) -> Tensor:
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """expm1(Tensor input) -> Tensor
 
-    exp(input) - 1, elementwise, without loss where `input` is small. Integers are taken as the default dtype.
+    exp(input) - 1, elementwise, accurate for small `input`. Integers are converted to the default dtype.
     """
 
 def expm1_(input: Tensor) -> Tensor:
     """expm1(Tensor input) -> Tensor
 
-    exp(input) - 1, elementwise, without loss where `input` is small. Integers are taken as the default dtype.
+    exp(input) - 1, elementwise, accurate for small `input`. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3448,13 +3454,13 @@ def expm1_(input: Tensor) -> Tensor:
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log1p(Tensor input) -> Tensor
 
-    log(1 + input), elementwise, without loss where `input` is small. Integers are taken as the default dtype.
+    log(1 + input), elementwise, accurate for small `input`. Integers are converted to the default dtype.
     """
 
 def log1p_(input: Tensor) -> Tensor:
     """log1p(Tensor input) -> Tensor
 
-    log(1 + input), elementwise, without loss where `input` is small. Integers are taken as the default dtype.
+    log(1 + input), elementwise, accurate for small `input`. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3462,13 +3468,13 @@ def log1p_(input: Tensor) -> Tensor:
 def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """silu(Tensor input) -> Tensor
 
-    input * sigmoid(input), elementwise. Integers are taken as the default dtype.
+    input * sigmoid(input), elementwise. Integers are converted to the default dtype.
     """
 
 def silu_(input: Tensor) -> Tensor:
     """silu(Tensor input) -> Tensor
 
-    input * sigmoid(input), elementwise. Integers are taken as the default dtype.
+    input * sigmoid(input), elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3476,15 +3482,15 @@ def silu_(input: Tensor) -> Tensor:
 def gelu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """gelu(Tensor input) -> Tensor
 
-    `input` times the part of a normal distribution below `input`, input * (1 + erf(input / sqrt(2))) / 2, elementwise.
-    Integers are taken as the default dtype.
+    `input` times the normal cumulative distribution function of `input`, input * (1 + erf(input / sqrt(2))) / 2,
+    elementwise. Integers are converted to the default dtype.
     """
 
 def gelu_(input: Tensor) -> Tensor:
     """gelu(Tensor input) -> Tensor
 
-    `input` times the part of a normal distribution below `input`, input * (1 + erf(input / sqrt(2))) / 2, elementwise.
-    Integers are taken as the default dtype.
+    `input` times the normal cumulative distribution function of `input`, input * (1 + erf(input / sqrt(2))) / 2,
+    elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3492,15 +3498,15 @@ def gelu_(input: Tensor) -> Tensor:
 def gelu_tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """gelu_tanh(Tensor input) -> Tensor
 
-    The approximation of gelu by a hyperbolic tangent, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input^3))) /
-    2, written as a sigmoid, elementwise. Integers are taken as the default dtype.
+    The tanh approximation of gelu, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input^3))) / 2, computed by a
+    sigmoid, elementwise. Integers are converted to the default dtype.
     """
 
 def gelu_tanh_(input: Tensor) -> Tensor:
     """gelu_tanh(Tensor input) -> Tensor
 
-    The approximation of gelu by a hyperbolic tangent, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input^3))) /
-    2, written as a sigmoid, elementwise. Integers are taken as the default dtype.
+    The tanh approximation of gelu, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input^3))) / 2, computed by a
+    sigmoid, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3508,13 +3514,13 @@ def gelu_tanh_(input: Tensor) -> Tensor:
 def elu(input: Tensor, alpha: Number = 1, *, out: Tensor | None = None) -> Tensor:
     """elu(Tensor input, Scalar alpha=1) -> Tensor
 
-    `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are taken as the default dtype.
+    `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are converted to the default dtype.
     """
 
 def elu_(input: Tensor, alpha: Number = 1) -> Tensor:
     """elu(Tensor input, Scalar alpha=1) -> Tensor
 
-    `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are taken as the default dtype.
+    `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3522,13 +3528,13 @@ def elu_(input: Tensor, alpha: Number = 1) -> Tensor:
 def leaky_relu(input: Tensor, negative_slope: Number = 0.01, *, out: Tensor | None = None) -> Tensor:
     """leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor
 
-    `input` where it is positive, and negative_slope * input elsewhere. Integers are taken as the default dtype.
+    `input` where it is positive, and negative_slope * input elsewhere. Integers are converted to the default dtype.
     """
 
 def leaky_relu_(input: Tensor, negative_slope: Number = 0.01) -> Tensor:
     """leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor
 
-    `input` where it is positive, and negative_slope * input elsewhere. Integers are taken as the default dtype.
+    `input` where it is positive, and negative_slope * input elsewhere. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3536,15 +3542,15 @@ def leaky_relu_(input: Tensor, negative_slope: Number = 0.01) -> Tensor:
 def softplus(input: Tensor, beta: Number = 1, threshold: Number = 20, *, out: Tensor | None = None) -> Tensor:
     """softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor
 
-    log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above the threshold.
-    Integers are taken as the default dtype.
+    log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above `threshold`. Integers
+    are converted to the default dtype.
     """
 
 def softplus_(input: Tensor, beta: Number = 1, threshold: Number = 20) -> Tensor:
     """softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor
 
-    log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above the threshold.
-    Integers are taken as the default dtype.
+    log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above `threshold`. Integers
+    are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3552,13 +3558,13 @@ def softplus_(input: Tensor, beta: Number = 1, threshold: Number = 20) -> Tensor
 def hardswish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """hardswish(Tensor input) -> Tensor
 
-    input * hardsigmoid(input), elementwise. Integers are taken as the default dtype.
+    input * hardsigmoid(input), elementwise. Integers are converted to the default dtype.
     """
 
 def hardswish_(input: Tensor) -> Tensor:
     """hardswish(Tensor input) -> Tensor
 
-    input * hardsigmoid(input), elementwise. Integers are taken as the default dtype.
+    input * hardsigmoid(input), elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3566,13 +3572,13 @@ def hardswish_(input: Tensor) -> Tensor:
 def hardsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """hardsigmoid(Tensor input) -> Tensor
 
-    (input + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken as the default dtype.
+    (input + 3) / 6, limited to the range 0 to 1, elementwise. Integers are converted to the default dtype.
     """
 
 def hardsigmoid_(input: Tensor) -> Tensor:
     """hardsigmoid(Tensor input) -> Tensor
 
-    (input + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken as the default dtype.
+    (input + 3) / 6, limited to the range 0 to 1, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -3580,85 +3586,85 @@ def hardsigmoid_(input: Tensor) -> Tensor:
 def chebyshev_polynomial_t(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """chebyshev_polynomial_t(Tensor input, int n) -> Tensor
 
-    The Chebyshev polynomial of the first kind and of degree `n`, at most 1,024, elementwise; 0 of a negative one.
-    Integers are taken as the default dtype.
+    The Chebyshev polynomial of the first kind of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+    Integers are converted to the default dtype.
     """
 
 def chebyshev_polynomial_u(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """chebyshev_polynomial_u(Tensor input, int n) -> Tensor
 
-    The Chebyshev polynomial of the second kind and of degree `n`, at most 1,024, elementwise; 0 of a negative one.
-    Integers are taken as the default dtype.
+    The Chebyshev polynomial of the second kind of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+    Integers are converted to the default dtype.
     """
 
 def chebyshev_polynomial_v(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """chebyshev_polynomial_v(Tensor input, int n) -> Tensor
 
-    The Chebyshev polynomial of the third kind and of degree `n`, at most 1,024, elementwise; 0 of a negative one.
-    Integers are taken as the default dtype.
+    The Chebyshev polynomial of the third kind of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+    Integers are converted to the default dtype.
     """
 
 def chebyshev_polynomial_w(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """chebyshev_polynomial_w(Tensor input, int n) -> Tensor
 
-    The Chebyshev polynomial of the fourth kind and of degree `n`, at most 1,024, elementwise; 0 of a negative one.
-    Integers are taken as the default dtype.
+    The Chebyshev polynomial of the fourth kind of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+    Integers are converted to the default dtype.
     """
 
 def shifted_chebyshev_polynomial_t(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """shifted_chebyshev_polynomial_t(Tensor input, int n) -> Tensor
 
-    The shifted Chebyshev polynomial of the first kind and of degree `n`, at most 1,024, elementwise; 0 of a negative
-    one. Integers are taken as the default dtype.
+    The shifted Chebyshev polynomial of the first kind of degree `n`, at most 1,024, elementwise; 0 for negative
+    degrees. Integers are converted to the default dtype.
     """
 
 def shifted_chebyshev_polynomial_u(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """shifted_chebyshev_polynomial_u(Tensor input, int n) -> Tensor
 
-    The shifted Chebyshev polynomial of the second kind and of degree `n`, at most 1,024, elementwise; 0 of a negative
-    one. Integers are taken as the default dtype.
+    The shifted Chebyshev polynomial of the second kind of degree `n`, at most 1,024, elementwise; 0 for negative
+    degrees. Integers are converted to the default dtype.
     """
 
 def shifted_chebyshev_polynomial_v(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """shifted_chebyshev_polynomial_v(Tensor input, int n) -> Tensor
 
-    The shifted Chebyshev polynomial of the third kind and of degree `n`, at most 1,024, elementwise; 0 of a negative
-    one. Integers are taken as the default dtype.
+    The shifted Chebyshev polynomial of the third kind of degree `n`, at most 1,024, elementwise; 0 for negative
+    degrees. Integers are converted to the default dtype.
     """
 
 def shifted_chebyshev_polynomial_w(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """shifted_chebyshev_polynomial_w(Tensor input, int n) -> Tensor
 
-    The shifted Chebyshev polynomial of the fourth kind and of degree `n`, at most 1,024, elementwise; 0 of a negative
-    one. Integers are taken as the default dtype.
+    The shifted Chebyshev polynomial of the fourth kind of degree `n`, at most 1,024, elementwise; 0 for negative
+    degrees. Integers are converted to the default dtype.
     """
 
 def hermite_polynomial_h(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """hermite_polynomial_h(Tensor input, int n) -> Tensor
 
-    The physicists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers are
-    taken as the default dtype.
+    The physicists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees. Integers are
+    converted to the default dtype.
     """
 
 def hermite_polynomial_he(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """hermite_polynomial_he(Tensor input, int n) -> Tensor
 
-    The probabilists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers are
-    taken as the default dtype.
+    The probabilists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees. Integers are
+    converted to the default dtype.
     """
 
 def laguerre_polynomial_l(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """laguerre_polynomial_l(Tensor input, int n) -> Tensor
 
-    The Laguerre polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers are taken as the
-    default dtype.
+    The Laguerre polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees. Integers are converted to
+    the default dtype.
     """
 
 def legendre_polynomial_p(input: Tensor, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """legendre_polynomial_p(Tensor input, int n) -> Tensor
 
-    The Legendre polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers are taken as the
-    default dtype.
+    The Legendre polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees. Integers are converted to
+    the default dtype.
     """
 
 def max_pool_with_indices(
@@ -3669,8 +3675,8 @@ def max_pool_with_indices(
     bool ceil_mode=False) -> (Tensor values, Tensor indices)
 
     The largest element of each window of `input`, [batch, channels, size...], over one to three dimensions, and its
-    int64 place in its plane, row-major. NaN is the largest. No `stride` means the kernel's size; `ceil_mode` also takes
-    windows that begin inside and end outside.
+    int64 position in its plane, row-major. NaN is the largest. The default `stride` is the kernel's size. `ceil_mode`
+    also takes windows that begin inside and end outside.
     """
 
 def avg_pool(
@@ -3681,7 +3687,8 @@ def avg_pool(
     count_include_pad=True, int? divisor_override=None) -> Tensor
 
     The mean of each window of `input`, [batch, channels, size...], over one to three dimensions. Padding counts as
-    zeros, or not at all without `count_include_pad`; `divisor_override` divides in place of the number of elements.
+    zeros, or not at all if `count_include_pad` is false. `divisor_override` replaces the number of elements as the
+    divisor.
     """
 
 def avg_pool_backward(
@@ -3692,7 +3699,7 @@ def avg_pool_backward(
     """avg_pool_backward(Tensor grad_output, int[] size, int[] kernel_size, int[] stride=[], int[] padding=[0], bool
     ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor
 
-    The gradient of avg_pool by its input, of shape `size`, from that of its result.
+    The gradient of avg_pool with respect to its input, of shape `size`, from the gradient of its result.
     """
 
 @overload
@@ -3706,7 +3713,8 @@ def adaptive_max_pool_with_indices(
     """adaptive_max_pool_with_indices(Tensor input, int[] output_size) -> (Tensor values, Tensor indices)
 
     The largest element of each of `output_size` windows that cover `input`, [batch, channels, size...], and its int64
-    place in its plane, row-major. Window i of n begins at floor(i * size / n) and ends before ceil((i + 1) * size / n).
+    position in its plane, row-major. Window i of n begins at floor(i * size / n) and ends before ceil((i + 1) * size /
+    n).
     """
 
 def max_pool1d(
@@ -3716,8 +3724,8 @@ def max_pool1d(
     """max_pool1d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool
     ceil_mode=False) -> Tensor
 
-    The largest element of each window of `input`, [batch, channels, length] or without the batch. No `stride` means the
-    kernel's size.
+    The largest element of each window of `input`, [batch, channels, length] or without the batch. The default `stride`
+    is the kernel's size.
     """
 
 def max_pool2d(
@@ -3727,8 +3735,8 @@ def max_pool2d(
     """max_pool2d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool
     ceil_mode=False) -> Tensor
 
-    The largest element of each window of `input`, [batch, channels, height, width] or without the batch. No `stride`
-    means the kernel's size.
+    The largest element of each window of `input`, [batch, channels, height, width] or without the batch. The default
+    `stride` is the kernel's size.
     """
 
 def max_pool3d(
@@ -3738,8 +3746,8 @@ def max_pool3d(
     """max_pool3d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool
     ceil_mode=False) -> Tensor
 
-    The largest element of each window of `input`, [batch, channels, depth, height, width] or without the batch. No
-    `stride` means the kernel's size.
+    The largest element of each window of `input`, [batch, channels, depth, height, width] or without the batch. The
+    default `stride` is the kernel's size.
     """
 
 def avg_pool1d(
@@ -3749,8 +3757,8 @@ def avg_pool1d(
     """avg_pool1d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool
     count_include_pad=True) -> Tensor
 
-    The mean of each window of `input`, [batch, channels, length] or without the batch. No `stride` means the kernel's
-    size.
+    The mean of each window of `input`, [batch, channels, length] or without the batch. The default `stride` is the
+    kernel's size.
     """
 
 def avg_pool2d(
@@ -3760,8 +3768,8 @@ def avg_pool2d(
     """avg_pool2d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool
     count_include_pad=True, int? divisor_override=None) -> Tensor
 
-    The mean of each window of `input`, [batch, channels, height, width] or without the batch. No `stride` means the
-    kernel's size.
+    The mean of each window of `input`, [batch, channels, height, width] or without the batch. The default `stride` is
+    the kernel's size.
     """
 
 def avg_pool3d(
@@ -3771,8 +3779,8 @@ def avg_pool3d(
     """avg_pool3d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool
     count_include_pad=True, int? divisor_override=None) -> Tensor
 
-    The mean of each window of `input`, [batch, channels, depth, height, width] or without the batch. No `stride` means
-    the kernel's size.
+    The mean of each window of `input`, [batch, channels, depth, height, width] or without the batch. The default
+    `stride` is the kernel's size.
     """
 
 @overload
@@ -3836,7 +3844,7 @@ def adaptive_avg_pool3d(input: Tensor, *output_size: SupportsIndex, out: Tensor 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """dot(Tensor input, Tensor tensor) -> Tensor
 
-    The sum of the products of two vectors' elements. Of complex ones neither is conjugated.
+    The sum of the products of two vectors' elements. Complex vectors are not conjugated.
     """
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3850,13 +3858,13 @@ def addmv(
 ) -> Tensor:
     """addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-    beta * input + alpha * (mat by vec); `input` broadcasts to the product's shape, and is not looked at if `beta` is 0.
+    beta * input + alpha * (mat @ vec); `input` broadcasts to the product's shape, and is ignored if `beta` is 0.
     """
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-    beta * input + alpha * (mat by vec); `input` broadcasts to the product's shape, and is not looked at if `beta` is 0.
+    beta * input + alpha * (mat @ vec); `input` broadcasts to the product's shape, and is ignored if `beta` is 0.
 
     Written into `input` itself.
     """
@@ -3864,7 +3872,7 @@ def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """outer(Tensor input, Tensor vec2) -> Tensor
 
-    The products of each element of `input` with each of `vec2`, both vectors, as a matrix.
+    The products of each element of the vector `input` with each element of the vector `vec2`, as a matrix.
     """
 
 def quantize_linear(
@@ -3874,10 +3882,10 @@ def quantize_linear(
     """quantize_linear(Tensor input, Tensor scale, Tensor? zero_point=None, int axis=1, int block_size=0, *, Dtype?
     dtype=None) -> Tensor
 
-    round(input / scale) + zero_point, brought into the range of the result's dtype: zero_point's, or `dtype`, by
-    default uint8; int8, uint16 and int16 are possible. Halves go to the even neighbour; NaN becomes the zero point. It
-    divides in scale's dtype. `scale` and `zero_point` have one number, one for each place along `axis`, or one for each
-    `block_size` places there.
+    round(input / scale) + zero_point, limited to the range of the result's dtype, which is that of zero_point, or
+    `dtype` (uint8 by default; int8, uint16 and int16 are possible). Halves round to even; NaN becomes the zero point.
+    The division is in scale's dtype. `scale` and `zero_point` have one number, one per index of `axis`, or one per
+    `block_size` indices of it.
     """
 
 def dequantize_linear(
@@ -3887,16 +3895,15 @@ def dequantize_linear(
     """dequantize_linear(Tensor input, Tensor scale, Tensor? zero_point=None, int axis=1, int block_size=0, *, Dtype?
     dtype=None) -> Tensor
 
-    (input - zero_point) * scale, in scale's dtype, or `dtype`, for `input` of uint8, int8, uint16, int16 or int32.
-    `scale` and `zero_point` have one number, one for each place along `axis`, or one for each `block_size` places
-    there.
+    (input - zero_point) * scale, in scale's dtype or `dtype`, for `input` of uint8, int8, uint16, int16 or int32.
+    `scale` and `zero_point` have one number, one per index of `axis`, or one per `block_size` indices of it.
     """
 
 def dynamic_quantize_linear(input: Tensor, *, out: Sequence[Tensor] | None = None) -> _dynamic_quantize_linear:
     """dynamic_quantize_linear(Tensor input) -> (Tensor output, Tensor scale, Tensor zero_point)
 
-    `input` in uint8, with the scale and the zero point that spread its range, and 0, over it: scale is (max - min) /
-    255, and 1 where that is 0, in float32, or float64 for float64; the zero point is round(-min / scale).
+    `input` as uint8, with the scale and the zero point that map its range, extended to include 0, to 0 to 255: scale is
+    (max - min) / 255, or 1 where that is 0, in float32 (float64 for float64); the zero point is round(-min / scale).
     """
 
 def matmul_integer(
@@ -3906,8 +3913,8 @@ def matmul_integer(
     """matmul_integer(Tensor input, Tensor other, Tensor? input_zero_point=None, Tensor? other_zero_point=None) ->
     Tensor
 
-    The matrix product of (input - its zero point) and (other - its zero point), of uint8 and int8, exactly in int32. A
-    zero point is one number, or one for each row of `input`, or each column of `other`.
+    The matrix product of (input - its zero point) and (other - its zero point) for uint8 and int8, exact in int32. A
+    zero point is one number, or one per row of `input` or column of `other`.
     """
 
 def conv_integer(
@@ -3918,9 +3925,9 @@ def conv_integer(
     """conv_integer(Tensor input, Tensor weight, Tensor? input_zero_point=None, Tensor? weight_zero_point=None, int[]
     stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor
 
-    The convolution of (input - its zero point), [batch, channels, size...], by (weight - its zero point), [to, channels
-    / groups, size...], of uint8 and int8, over one to three dimensions, exactly in int32. Padding counts as the zero
-    point. That of `weight` is one number, or one for each channel that it makes.
+    The convolution of (input - its zero point), [batch, channels, size...], with (weight - its zero point), [out,
+    channels / groups, size...], for uint8 and int8, over one to three dimensions, exact in int32. Padding counts as the
+    zero point. The zero point of `weight` is one number, or one per output channel.
     """
 
 def qlinear_matmul(
@@ -3930,9 +3937,9 @@ def qlinear_matmul(
     """qlinear_matmul(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor other, Tensor other_scale,
     Tensor other_zero_point, Tensor scale, Tensor zero_point) -> Tensor
 
-    matmul_integer of `input` and `other`, times input_scale * other_scale / scale, rounded, plus `zero_point`, brought
-    into the range of its dtype: uint8 or int8. Scales and zero points of the input and the result have one number, or
-    one for each row; those of `other` one, or one for each column.
+    matmul_integer of `input` and `other`, times input_scale * other_scale / scale, rounded, plus `zero_point`, limited
+    to the range of its dtype, uint8 or int8. Scales and zero points of the input and the result have one number, or one
+    per row; those of `other` have one, or one per column.
     """
 
 def qlinear_conv(
@@ -3945,8 +3952,8 @@ def qlinear_conv(
     int[] dilation=[1], int groups=1) -> Tensor
 
     conv_integer of `input` and `weight`, plus the int32 `bias` of each channel, times input_scale * weight_scale /
-    scale, rounded, plus `zero_point`, brought into the range of its dtype: uint8 or int8. Scale and zero point of
-    `weight` have one number, or one for each channel that it makes; the others one.
+    scale, rounded, plus `zero_point`, limited to the range of its dtype, uint8 or int8. Scale and zero point of
+    `weight` have one number, or one per output channel; the others have one.
     """
 
 def _scaled_mm(
@@ -3957,11 +3964,11 @@ def _scaled_mm(
     """_scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor?
     scale_result=None, Dtype? out_dtype=None, bool use_fast_accum=False) -> Tensor
 
-    The matrix product of `input` [M, K] and `mat2` [K, N], of 8-bit floats, times `scale_a` and `scale_b`, plus `bias`
-    [N], computed in float32. A scale is float32: one number, or for `input` one for each row, [M, 1], and for `mat2`
-    one for each column, [1, N]. The result has `out_dtype`, or the dtype of `input`; one of 8 bits is first multiplied
-    by `scale_result`, and what float8_e4m3fn does not hold becomes its largest number, 448. With `use_fast_accum` a
-    backend may add in fewer bits.
+    The matrix product of `input` [M, K] and `mat2` [K, N], both 8-bit floats, times `scale_a` and `scale_b`, plus
+    `bias` [N], computed in float32. A scale is float32: one number, or one per row of `input`, [M, 1], and one per
+    column of `mat2`, [1, N]. The result has `out_dtype`, by default input's dtype. An 8-bit result is first multiplied
+    by `scale_result`; numbers outside of float8_e4m3fn's range become its largest number, 448. `use_fast_accum` permits
+    a backend to add in fewer bits.
     """
 
 def philox(
@@ -3970,7 +3977,7 @@ def philox(
 ) -> Tensor:
     """philox(int[] size, int seed, int offset, *, Device? device=None) -> Tensor
 
-    uint32 words of Philox4x32-10, row-major, from the counter `offset` on.
+    uint32 words of Philox4x32-10, in row-major order, starting at the counter `offset`.
     """
 
 def rand_philox(
@@ -3979,8 +3986,8 @@ def rand_philox(
 ) -> Tensor:
     """rand_philox(int[] size, int seed, int offset, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    Uniform numbers in [0, 1) from the words w of philox - (w >> 8) / 2^24 as float32, w / 2^32 as float64, (w >> 21) /
-    2^11 as float16, (w >> 24) / 2^8 as bfloat16.
+    Uniform numbers in [0, 1) from the words w of philox: (w >> 8) / 2^24 for float32, w / 2^32 for float64, (w >> 21) /
+    2^11 for float16, (w >> 24) / 2^8 for bfloat16.
     """
 
 def randn_philox(
@@ -3989,8 +3996,8 @@ def randn_philox(
 ) -> Tensor:
     """randn_philox(int[] size, int seed, int offset, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-    Normal numbers by Box and Muller from pairs of words (w0, w1) of philox - r cos t and r sin t with r = sqrt(-2
-    ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32.
+    Normal numbers from pairs of words (w0, w1) of philox, by Box and Muller's method: r cos t and r sin t with r =
+    sqrt(-2 ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32.
     """
 
 @overload
@@ -4005,7 +4012,7 @@ def rand(
 ) -> Tensor:
     """rand(int[] size, *, Dtype? dtype=None, Device? device=None, Generator? generator=None) -> Tensor
 
-    Uniform numbers in [0, 1) from `generator`, by default the device's. Without `dtype`, of the default dtype.
+    Uniform random numbers in [0, 1) from `generator`, by default the device's; by default of the default dtype.
     """
 
 @overload
@@ -4020,8 +4027,8 @@ def randn(
 ) -> Tensor:
     """randn(int[] size, *, Dtype? dtype=None, Device? device=None, Generator? generator=None) -> Tensor
 
-    Normal numbers of mean 0 and variance 1 from `generator`, by default the device's. Without `dtype`, of the default
-    dtype.
+    Normal random numbers with mean 0 and variance 1 from `generator`, by default the device's; by default of the
+    default dtype.
     """
 
 def randperm(
@@ -4030,14 +4037,15 @@ def randperm(
 ) -> Tensor:
     """randperm(int n, *, Dtype? dtype=None, Device? device=None, Generator? generator=None) -> Tensor
 
-    The numbers from 0 to n - 1 in random order - the indices that sort pairs of words of philox. Without `dtype`,
+    The numbers from 0 to n - 1 in random order: the indices that sort pairs of words of philox. The default `dtype` is
     int64.
     """
 
 def dropout(input: Tensor, p: Real = 0.5, training: Bool = True, *, out: Tensor | None = None) -> Tensor:
     """dropout(Tensor input, float p=0.5, bool training=True) -> Tensor
 
-    In training, zeroes each element with probability `p` and divides the others by 1 - p; otherwise `input` itself.
+    In training, sets each element to 0 with probability `p` and divides the others by 1 - p; otherwise returns `input`
+    itself.
     """
 
 def lstm(
@@ -4047,10 +4055,9 @@ def lstm(
     """lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool
     bidirectional, bool batch_first) -> (Tensor output, Tensor hidden, Tensor cell)
 
-    The outputs of long short-term memories (G = 4, gates i, f, g, o) for `input`, [steps, N, input], or [N, steps,
-    input] with `batch_first`, and the states after the last step. `hx` holds the first states, hidden and cell, each
-    [layers * directions, N, hidden]. In training, what passes from layer to layer is dropped with probability
-    `dropout`.
+    The outputs of a long short-term memory (G = 4, gates i, f, g, o) for `input`, [steps, N, input], or [N, steps,
+    input] with `batch_first`, and the states after the last step. `hx` holds the initial hidden and cell states, each
+    [layers * directions, N, hidden]. In training, `dropout` is applied between layers.
     """
 
 def gru(
@@ -4060,8 +4067,8 @@ def gru(
     """gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool
     bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
-    The outputs of gated recurrent units (G = 3, gates r, z, n) for `input`, as of lstm, and the states after the last
-    step; `hx` is the first state.
+    The outputs of a gated recurrent unit (G = 3, gates r, z, n) for `input`, shaped as in lstm, and the states after
+    the last step. `hx` is the initial state.
     """
 
 def rnn_tanh(
@@ -4071,8 +4078,8 @@ def rnn_tanh(
     """rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
     bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
-    The outputs of plain recurrent networks with tanh (G = 1) for `input`, as of lstm, and the states after the last
-    step; `hx` is the first state.
+    The outputs of a plain recurrent network with tanh (G = 1) for `input`, shaped as in lstm, and the states after the
+    last step. `hx` is the initial state.
     """
 
 def rnn_relu(
@@ -4082,8 +4089,8 @@ def rnn_relu(
     """rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
     bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
-    The outputs of plain recurrent networks with relu (G = 1) for `input`, as of lstm, and the states after the last
-    step; `hx` is the first state.
+    The outputs of a plain recurrent network with relu (G = 1) for `input`, shaped as in lstm, and the states after the
+    last step. `hx` is the initial state.
     """
 
 @overload
@@ -4098,8 +4105,7 @@ def sum(
 ) -> Tensor:
     """sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-    The sum over the dimensions `dim` (all, if none are given), computed in `dtype`. Integers and bools are summed as
-    int64.
+    The sum over the dimensions `dim` (all by default), computed in `dtype`. Integers and bools are summed as int64.
     """
 
 @overload
@@ -4114,7 +4120,7 @@ def mean(
 ) -> Tensor:
     """mean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-    The arithmetic mean over the dimensions `dim` (all, if none are given), computed in `dtype`, which must be floating.
+    The arithmetic mean over the dimensions `dim` (all by default), computed in `dtype`, which must be floating.
     """
 
 def argmax(
@@ -4122,28 +4128,29 @@ def argmax(
 ) -> Tensor:
     """argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
 
-    The int64 index of the largest element along `dim`, or in row-major order if none is given. The first of equal ones;
+    The int64 index of the largest element along `dim`, or in row-major order by default. Of equal elements, the first;
     NaN is the largest.
     """
 
 def center_crop_pad(input: Tensor, size: Ints, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
     """center_crop_pad(Tensor input, int[] size, int[]? dim=None) -> Tensor
 
-    The middle of `input`, with `size` elements along the dimensions `dim` (by default all): cut where there are more,
-    with zeros around where there are less. Of an odd number, one more is cut, or added, behind.
+    The center of `input`, with `size` elements along the dimensions `dim` (all by default): cut if there are more,
+    padded with zeros if there are fewer. If the difference is odd, one more is cut or added at the end.
     """
 
 def depth_to_space(input: Tensor, blocksize: SupportsIndex, mode: Str = 'DCR', *, out: Tensor | None = None) -> Tensor:
     """depth_to_space(Tensor input, int blocksize, str mode='DCR') -> Tensor
 
-    `input` of [N, C * b * b, H, W] as [N, C, H * b, W * b], where b is `blocksize`. The channels that make a square lie
-    C apart ('DCR': the square's row and column come first), or side by side ('CRD', as in pixel_shuffle).
+    `input` of [N, C * b * b, H, W] rearranged to [N, C, H * b, W * b], where b is `blocksize`. The channels that form a
+    square are C apart ('DCR': the square's row and column come first) or adjacent ('CRD', as in pixel_shuffle).
     """
 
 def space_to_depth(input: Tensor, blocksize: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """space_to_depth(Tensor input, int blocksize) -> Tensor
 
-    `input` of [N, C, H * b, W * b] as [N, b * b * C, H, W], where b is `blocksize`: what depth_to_space undoes.
+    `input` of [N, C, H * b, W * b] rearranged to [N, b * b * C, H, W], where b is `blocksize`: the inverse of
+    depth_to_space.
     """
 
 def reverse_sequence(
@@ -4152,8 +4159,8 @@ def reverse_sequence(
 ) -> Tensor:
     """reverse_sequence(Tensor input, Tensor sequence_lens, int batch_axis=1, int time_axis=0) -> Tensor
 
-    `input` with the first elements of each sequence, as many as its number in `sequence_lens` says, in reverse; the
-    others stay. The axes are 0 and 1, or 1 and 0.
+    `input` with the first elements of each sequence in reverse order, as many as `sequence_lens` says; the others stay.
+    The axes are 0 and 1, or 1 and 0.
     """
 
 def pack_padded_sequence(
@@ -4162,7 +4169,8 @@ def pack_padded_sequence(
     """pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first=False) -> (Tensor data, Tensor batch_sizes)
 
     The elements of padded sequences, [steps, N, ...], or [N, steps, ...] with `batch_first`, step by step, and how many
-    sequences reach each step. `lengths` has the int64 lengths, the longest first, at least 1. Waits for the device.
+    sequences reach each step. `lengths` holds the int64 lengths in descending order, each at least 1. Waits for the
+    device.
     """
 
 def pad_packed_sequence(
@@ -4172,8 +4180,8 @@ def pad_packed_sequence(
     """pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first=False, float padding_value=0, int?
     total_length=None) -> (Tensor output, Tensor lengths)
 
-    What pack_padded_sequence packed, as [steps, N, ...], or [N, steps, ...] with `batch_first`, with `padding_value`
-    behind the sequences' ends, and their lengths. `total_length` makes it that many steps. Waits for the device.
+    Undoes pack_padded_sequence: the sequences as [steps, N, ...], or [N, steps, ...] with `batch_first`, with
+    `padding_value` behind their ends, and their lengths. `total_length` sets the number of steps. Waits for the device.
     """
 
 def resample(
@@ -4186,13 +4194,13 @@ def resample(
     nearest_mode='round_prefer_floor', float cubic_coeff_a=-0.75, bool exclude_outside=False, bool antialias=False,
     float? scale=None, float roi_start=0, float roi_end=1, float extrapolation_value=0) -> Tensor
 
-    `input` with its dimensions `dim` (by default all) brought to `size`, as ONNX's Resize does it: mode 'nearest',
-    'linear' or 'cubic', one dimension after the other. `coordinates` says where the new elements lie: 'half_pixel',
-    'half_pixel_symmetric', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or 'tf_crop_and_resize', which reads
-    from `roi_start` to `roi_end`, and is `extrapolation_value` outside of `input`. `nearest_mode` is
-    'round_prefer_floor', 'round_prefer_ceil', 'floor' or 'ceil'. `antialias` widens the windows where it shrinks;
-    `exclude_outside` leaves out what they take outside. `scale` is the ratio of the sizes where they do not say it
-    exactly; dimensions of several scales, or parts, take a call each.
+    `input` with its dimensions `dim` (all by default) resized to `size`, as ONNX's Resize does: mode 'nearest',
+    'linear' or 'cubic', one dimension after the other. `coordinates` says how the positions of new elements map to old
+    ones: 'half_pixel', 'half_pixel_symmetric', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or
+    'tf_crop_and_resize', which reads from `roi_start` to `roi_end`, and gives `extrapolation_value` outside of `input`.
+    `nearest_mode` is 'round_prefer_floor', 'round_prefer_ceil', 'floor' or 'ceil'. `antialias` widens the windows when
+    shrinking; `exclude_outside` ignores elements outside of `input`. `scale` is the ratio of the sizes where they do
+    not determine it exactly. Dimensions with different scales, or parts of `input`, need one call each.
     """
 
 @overload
@@ -4205,9 +4213,9 @@ def interpolate(
 ) -> Tensor:
     """interpolate(Tensor input, int[] size, str mode='nearest', bool align_corners=False) -> Tensor
 
-    `input`, [N, C, ...], with its last dimensions brought to `size` (one number stands for all of them). Modes:
-    'nearest', 'nearest-exact', 'linear', 'bilinear' and 'trilinear' of one, two and three dimensions, 'bicubic' of two,
-    and 'area'. With `align_corners` the centers of the corners' elements lie on each other, else the edges do.
+    `input`, [N, C, ...], with its last dimensions resized to `size` (one number stands for all of them). Modes:
+    'nearest', 'nearest-exact', 'linear', 'bilinear' and 'trilinear' for one, two and three dimensions, 'bicubic' for
+    two, and 'area'. `align_corners` aligns the centers of the corner elements; otherwise the edges are aligned.
     """
 
 @overload
@@ -4216,9 +4224,9 @@ def affine_grid(theta: Tensor, size: Ints, align_corners: Bool = False, *, out: 
 def affine_grid(theta: Tensor, *size: SupportsIndex, align_corners: Bool = False, out: Tensor | None = None) -> Tensor:
     """affine_grid(Tensor theta, int[] size, bool align_corners=False) -> Tensor
 
-    Where each place of an image of `size`, [N, C, H, W], lies after the affine maps `theta`, [N, 2, 3], as [N, H, W, 2]
-    for grid_sample; x comes first, and -1 and 1 are the edges of the image (with `align_corners` the centers of its
-    outermost elements).
+    The sampling positions for grid_sample of an image of `size`, [N, C, H, W], under the affine maps `theta`, [N, 2,
+    3], as [N, H, W, 2]. x comes first; -1 and 1 are the edges of the image, or the centers of its outermost elements
+    with `align_corners`.
     """
 
 def grid_sample(
@@ -4228,9 +4236,9 @@ def grid_sample(
     """grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool align_corners=False)
     -> Tensor
 
-    The elements of `input`, [N, C, H, W], at the places of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at the
-    edges (with `align_corners` at the centers of the outermost elements): by their distances from the four around
-    ('bilinear') or the next one ('nearest'). Outside there are zeros, or the nearest element of the edge ('border').
+    The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at the
+    edges (at the centers of the outermost elements with `align_corners`): interpolated from the four nearest
+    ('bilinear'), or the nearest one ('nearest'). Outside are zeros, or the nearest element of the edge ('border').
     """
 
 def im2col(
@@ -4239,8 +4247,8 @@ def im2col(
 ) -> Tensor:
     """im2col(Tensor input, int[] kernel_size, int[] dilation=[1], int[] padding=[0], int[] stride=[1]) -> Tensor
 
-    The windows of `input`, [N, C, H, W], as columns: [N, C * the window's elements, windows]. One number stands for
-    both dimensions.
+    The windows of `input`, [N, C, H, W], as columns: [N, C * elements of a window, windows]. One number stands for both
+    dimensions.
     """
 
 def col2im(
@@ -4250,7 +4258,7 @@ def col2im(
     """col2im(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=[1], int[] padding=[0], int[]
     stride=[1]) -> Tensor
 
-    The image of `output_size` in which each column of `input`, as im2col gives them, was added at its window's place.
+    The image of `output_size` to which each column of `input`, as made by im2col, was added at its window's position.
     """
 
 def hardmax(input: Tensor, dim: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
@@ -4265,8 +4273,8 @@ def mean_variance_normalization(input: Tensor, dim: Ints | None = None, *, out: 
 def mean_variance_normalization(input: Tensor, *dim: SupportsIndex, out: Tensor | None = None) -> Tensor:
     """mean_variance_normalization(Tensor input, int[]? dim=None) -> Tensor
 
-    (input - mean) / (deviation + 1e-9), with mean and deviation over the dimensions `dim`, by default all but the
-    second, the channels.
+    (input - mean) / (deviation + 1e-9), with mean and standard deviation over the dimensions `dim`, by default all but
+    the second, the channels.
     """
 
 def local_response_norm(
@@ -4275,28 +4283,28 @@ def local_response_norm(
 ) -> Tensor:
     """local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1) -> Tensor
 
-    `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where the mean is that of the squares in `size`
-    neighbouring channels; missing channels count as zeros. Of an even size, one channel more lies in front.
+    `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where mean is the mean of the squares in `size`
+    adjacent channels; missing channels count as zeros. If the size is even, one more channel lies before than after.
     """
 
 def weight_norm(v: Tensor, g: Tensor, dim: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
     """weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor
 
-    `v` * g / norm, with the 2-norm over all dimensions but `dim`; with a `dim` of -1 over all of them. `g` has the size
-    of that dimension, and 1 for all others.
+    `v` * g / norm, with the 2-norm over all dimensions but `dim`, or over all if `dim` is -1. `g` has the size of that
+    dimension, and 1 in all others.
     """
 
 def cummax(input: Tensor, dim: SupportsIndex, *, out: Sequence[Tensor] | None = None) -> _cummax:
     """cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)
 
-    The largest element up to each along `dim`, and the int64 index where it stands. The last of equal ones; NaN is the
+    The largest element up to each position along `dim`, and its int64 index. Of equal elements, the last; NaN is the
     largest.
     """
 
 def cummin(input: Tensor, dim: SupportsIndex, *, out: Sequence[Tensor] | None = None) -> _cummin:
     """cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)
 
-    The smallest element up to each along `dim`, and the int64 index where it stands. The last of equal ones; NaN is the
+    The smallest element up to each position along `dim`, and its int64 index. Of equal elements, the last; NaN is the
     smallest.
     """
 
@@ -4311,8 +4319,8 @@ def mode(
 ) -> _mode:
     """mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-    The element that occurs most often along `dim`, the smallest one of several, and the int64 index of the last that is
-    it. NaN equals nothing.
+    The most frequent element along `dim`, the smallest one if there are several, and the int64 index of its last
+    occurrence. NaN equals nothing.
     """
 
 def kthvalue(
@@ -4321,15 +4329,16 @@ def kthvalue(
 ) -> _kthvalue:
     """kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-    The `k`-th smallest element along `dim`, counted from 1, and the int64 index where it stands. NaN is the largest; of
-    equal ones it is the first.
+    The `k`-th smallest element along `dim`, counted from 1, and its int64 index. NaN is the largest; of equal elements,
+    the first.
     """
 
 def scatter_(input: Tensor, dim: SupportsIndex, index: Tensor, src: Tensor) -> Tensor:
     """scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
 
-    A copy of `input` in which the elements at `index` along `dim` are those of `src`; of several for one place it is
-    the last. An index outside of `input` is an error, at the latest when its stream is synchronized.
+    A copy of `input` with the elements at `index` along `dim` replaced by those of `src`. If a position occurs more
+    than once, the last element counts. An index out of range is an error, reported at the latest when the stream is
+    synchronized.
 
     Written into `input` itself.
     """
@@ -4337,11 +4346,11 @@ def scatter_(input: Tensor, dim: SupportsIndex, index: Tensor, src: Tensor) -> T
 def index(input: Tensor, indices: Sequence[Tensor | None], *, out: Tensor | None = None) -> Tensor:
     """index(Tensor input, Tensor?[] indices) -> Tensor
 
-    The elements of `input` that `indices` name, as NumPy's a[i, :, j]. Each index belongs to a dimension, in order, and
-    where there is none the dimension stays as it is. Indices are int64 or int32, broadcast to one shape, and count from
-    the end where negative; a bool tensor names the places where it holds, and belongs to as many dimensions as it has.
-    The shape of the indices takes the place of their dimensions, or comes first where another dimension lies between
-    these. An index outside of `input` is an error, at the latest when its stream is synchronized.
+    The elements of `input` that `indices` name, like NumPy's a[i, :, j]. Each index belongs to a dimension, in order; a
+    dimension without an index stays as it is. Indices are int64 or int32, broadcast to one shape, and count from the
+    end if negative. A bool tensor selects the positions where it is true, and covers as many dimensions as it has. The
+    shape of the indices replaces their dimensions, or comes first if another dimension lies between them. An index out
+    of range is an error, reported at the latest when the stream is synchronized.
     """
 
 def index_put(
@@ -4350,9 +4359,9 @@ def index_put(
 ) -> Tensor:
     """index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
 
-    A copy of `input` in which the elements that `indices` name, as those of index do, are `values`, or have them added
-    (`accumulate`). `values` broadcasts to the shape that index gives. Of several values for one place it is the last.
-    An index outside of `input` is an error, at the latest when its stream is synchronized.
+    A copy of `input` in which the elements that `indices` name, as in index, are replaced by `values`, or have them
+    added with `accumulate`. `values` broadcasts to the shape that index gives. If a position occurs more than once, the
+    last value counts. An index out of range is an error, reported at the latest when the stream is synchronized.
     """
 
 def embedding(
@@ -4360,8 +4369,8 @@ def embedding(
 ) -> Tensor:
     """embedding(Tensor weight, Tensor indices, int padding_idx=-1) -> Tensor
 
-    The rows of `weight`, a matrix, that `indices` names. The row `padding_idx` gets no gradient; -1 stands for none. An
-    index outside of weight is an error, at the latest when its stream is synchronized.
+    The rows of the matrix `weight` that `indices` names. The row `padding_idx` gets no gradient; -1 means none. An
+    index out of range is an error, reported at the latest when the stream is synchronized.
     """
 
 def topk(
@@ -4370,21 +4379,21 @@ def topk(
 ) -> _topk:
     """topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
 
-    The `k` largest elements along `dim`, or the smallest, in order, and the int64 indices that they had. NaN is the
-    largest; of equal ones it is the first. They come in order even where `sorted` does not ask for it.
+    The `k` largest (or smallest) elements along `dim`, in order, and their int64 indices. NaN is the largest; of equal
+    elements, the first. They are sorted even if `sorted` is false.
     """
 
 def stack(tensors: Sequence[Tensor], dim: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
     """stack(Tensor[] tensors, int dim=0) -> Tensor
 
-    The tensors, all of one shape, one after the other along a new dimension `dim`. Dtypes are promoted.
+    The tensors, all of one shape, joined along a new dimension `dim`. Dtypes are promoted.
     """
 
 def constant_pad_nd(input: Tensor, pad: Ints, value: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor
 
-    `input` with `value` around it. `pad` has two numbers for each padded dimension, how many elements before and
-    behind, and begins with the last dimension; negative numbers cut away.
+    `input` padded with `value`. `pad` has two numbers for each padded dimension, the elements before and after,
+    starting with the last dimension; negative numbers cut.
     """
 
 @overload
@@ -4397,10 +4406,10 @@ def pad(
 ) -> Tensor:
     """pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor
 
-    `input` with `pad` elements before and behind each of its last dimensions, two numbers for each, the last dimension
-    first; negative numbers cut away. They are `value`, by default 0 (mode 'constant'), or those of `input` - mirrored
-    at its edge without repeating it ('reflect'), its edge ('replicate'), or from its other end ('circular'), where what
-    was cut away does not come back.
+    `input` padded with `pad` elements before and after its last dimensions, two numbers for each, starting with the
+    last dimension; negative numbers cut. The padding is `value`, 0 by default ('constant'); or elements of `input`,
+    mirrored without repeating the edge ('reflect'), the edge itself ('replicate'), or from the other end ('circular'),
+    which does not use elements that were cut.
     """
 
 @overload
@@ -4409,7 +4418,7 @@ def repeat(input: Tensor, repeats: Ints, *, out: Tensor | None = None) -> Tensor
 def repeat(input: Tensor, *repeats: SupportsIndex, out: Tensor | None = None) -> Tensor:
     """repeat(Tensor input, int[] repeats) -> Tensor
 
-    `input`, `repeats` times along each dimension; numbers in front of `input`'s rank make new dimensions.
+    `input` repeated `repeats` times along each dimension; numbers in front of input's rank make new dimensions.
     """
 
 @overload
@@ -4418,26 +4427,26 @@ def flip(input: Tensor, dims: Ints, *, out: Tensor | None = None) -> Tensor: ...
 def flip(input: Tensor, *dims: SupportsIndex, out: Tensor | None = None) -> Tensor:
     """flip(Tensor input, int[] dims) -> Tensor
 
-    The elements along each of `dims` in reverse order.
+    The elements along each dimension of `dims` in reverse order.
     """
 
 def roll(input: Tensor, shifts: Ints, dims: Ints = (), *, out: Tensor | None = None) -> Tensor:
     """roll(Tensor input, int[] shifts, int[] dims=[]) -> Tensor
 
-    The elements moved by `shifts` places along `dims`, those that leave an end entering at the other; without `dims`,
-    in row-major order.
+    The elements shifted by `shifts` positions along `dims`; those that leave at one end enter at the other. By default,
+    the elements are shifted in row-major order.
     """
 
 def tril(input: Tensor, diagonal: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
     """tril(Tensor input, int diagonal=0) -> Tensor
 
-    The matrices of `input` with zeros above the given diagonal; a positive one lies above the main diagonal.
+    The matrices of `input` with zeros above the given diagonal; a positive diagonal lies above the main one.
     """
 
 def tril_(input: Tensor, diagonal: SupportsIndex = 0) -> Tensor:
     """tril(Tensor input, int diagonal=0) -> Tensor
 
-    The matrices of `input` with zeros above the given diagonal; a positive one lies above the main diagonal.
+    The matrices of `input` with zeros above the given diagonal; a positive diagonal lies above the main one.
 
     Written into `input` itself.
     """
@@ -4445,13 +4454,13 @@ def tril_(input: Tensor, diagonal: SupportsIndex = 0) -> Tensor:
 def triu(input: Tensor, diagonal: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
     """triu(Tensor input, int diagonal=0) -> Tensor
 
-    The matrices of `input` with zeros below the given diagonal; a positive one lies above the main diagonal.
+    The matrices of `input` with zeros below the given diagonal; a positive diagonal lies above the main one.
     """
 
 def triu_(input: Tensor, diagonal: SupportsIndex = 0) -> Tensor:
     """triu(Tensor input, int diagonal=0) -> Tensor
 
-    The matrices of `input` with zeros below the given diagonal; a positive one lies above the main diagonal.
+    The matrices of `input` with zeros below the given diagonal; a positive diagonal lies above the main one.
 
     Written into `input` itself.
     """
@@ -4459,15 +4468,15 @@ def triu_(input: Tensor, diagonal: SupportsIndex = 0) -> Tensor:
 def chunk(input: Tensor, chunks: SupportsIndex, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """chunk(Tensor input, int chunks, int dim=0) -> Tensor[]
 
-    At most `chunks` parts of `input` along `dim`, all of one size but for the last, which may be smaller; views, as
+    Up to `chunks` parts of `input` along `dim`, of equal size except for the last, which may be smaller; views like
     those of split.
     """
 
 def tensor_split_at(input: Tensor, indices: Ints, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """tensor_split_at(Tensor input, int[] indices, int dim=0) -> Tensor[]
 
-    The parts of `input` along `dim` up to each of `indices` and behind the last, as views. An index may count from the
-    end; where one is smaller than the one before, the part between them is empty.
+    The parts of `input` along `dim` up to each of `indices`, and the part after the last, as views. An index may count
+    from the end; if one is smaller than the one before it, the part between them is empty.
     """
 
 def cosine_similarity(
@@ -4475,22 +4484,21 @@ def cosine_similarity(
 ) -> Tensor:
     """cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor
 
-    The cosine of the angle between `x1` and `x2`, which broadcast, along `dim`; lengths are taken as no less than
-    `eps`.
+    The cosine of the angle between `x1` and `x2`, which broadcast, along `dim`; lengths below `eps` count as `eps`.
     """
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """lgamma(Tensor input) -> Tensor
 
-    The logarithm of gamma's absolute value, elementwise; inf at 0 and at negative whole numbers. Integers are taken as
-    the default dtype.
+    The logarithm of the absolute value of the gamma function, elementwise; inf at 0 and at negative integers. Integers
+    are converted to the default dtype.
     """
 
 def lgamma_(input: Tensor) -> Tensor:
     """lgamma(Tensor input) -> Tensor
 
-    The logarithm of gamma's absolute value, elementwise; inf at 0 and at negative whole numbers. Integers are taken as
-    the default dtype.
+    The logarithm of the absolute value of the gamma function, elementwise; inf at 0 and at negative integers. Integers
+    are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4498,14 +4506,14 @@ def lgamma_(input: Tensor) -> Tensor:
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """digamma(Tensor input) -> Tensor
 
-    The derivative of lgamma, elementwise; NaN at negative whole numbers, -inf at 0 and inf at -0. Integers are taken as
+    The derivative of lgamma, elementwise; NaN at negative integers, -inf at 0 and inf at -0. Integers are converted to
     the default dtype.
     """
 
 def digamma_(input: Tensor) -> Tensor:
     """digamma(Tensor input) -> Tensor
 
-    The derivative of lgamma, elementwise; NaN at negative whole numbers, -inf at 0 and inf at -0. Integers are taken as
+    The derivative of lgamma, elementwise; NaN at negative integers, -inf at 0 and inf at -0. Integers are converted to
     the default dtype.
 
     Written into `input` itself.
@@ -4514,28 +4522,26 @@ def digamma_(input: Tensor) -> Tensor:
 def multigammaln(input: Tensor, p: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """multigammaln(Tensor input, int p) -> Tensor
 
-    The logarithm of the gamma function of `p` dimensions, elementwise - the sum of lgamma(input - j / 2) for j from 0
-    up to p, which is left out, and p * (p - 1) / 4 times the logarithm of pi. Integers are taken as the default dtype.
+    The logarithm of the multivariate gamma function of dimension `p`, elementwise: the sum of lgamma(input - j / 2) for
+    j from 0 to p - 1, plus p * (p - 1) / 4 * log(pi). Integers are converted to the default dtype.
     """
 
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """nextafter(Tensor input, Tensor other) -> Tensor
 
-    The number of the dtype that is next to `input` towards `other`, elementwise; `other` where both are equal.
+    The next number of the dtype after `input` towards `other`, elementwise; `other` where both are equal.
     """
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """erfinv(Tensor input) -> Tensor
 
-    What erf takes to `input`, elementwise; NaN beyond -1 and 1, where it is -inf and inf. Integers are taken as the
-    default dtype.
+    The inverse of erf, elementwise; -inf at -1, inf at 1, and NaN beyond. Integers are converted to the default dtype.
     """
 
 def erfinv_(input: Tensor) -> Tensor:
     """erfinv(Tensor input) -> Tensor
 
-    What erf takes to `input`, elementwise; NaN beyond -1 and 1, where it is -inf and inf. Integers are taken as the
-    default dtype.
+    The inverse of erf, elementwise; -inf at -1, inf at 1, and NaN beyond. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4543,32 +4549,32 @@ def erfinv_(input: Tensor) -> Tensor:
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """ndtri(Tensor input) -> Tensor
 
-    What ndtr takes to `input`, elementwise; NaN beyond 0 and 1, where it is -inf and inf. Integers are taken as the
-    default dtype.
+    The inverse of ndtr, elementwise; -inf at 0, inf at 1, and NaN beyond. Integers are converted to the default dtype.
     """
 
 def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """erfcx(Tensor input) -> Tensor
 
-    exp(input ** 2) * erfc(input), elementwise, without overflow on the way. Integers are taken as the default dtype.
+    exp(input ** 2) * erfc(input), elementwise, without intermediate overflow. Integers are converted to the default
+    dtype.
     """
 
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log_ndtr(Tensor input) -> Tensor
 
-    The logarithm of ndtr, elementwise, without underflow on the way. Integers are taken as the default dtype.
+    The logarithm of ndtr, elementwise, without intermediate underflow. Integers are converted to the default dtype.
     """
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """i0(Tensor input) -> Tensor
 
-    The modified Bessel function of the first kind and of order 0, elementwise. Integers are taken as the default dtype.
+    The modified Bessel function of the first kind of order 0, elementwise. Integers are converted to the default dtype.
     """
 
 def i0_(input: Tensor) -> Tensor:
     """i0(Tensor input) -> Tensor
 
-    The modified Bessel function of the first kind and of order 0, elementwise. Integers are taken as the default dtype.
+    The modified Bessel function of the first kind of order 0, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4576,26 +4582,28 @@ def i0_(input: Tensor) -> Tensor:
 def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """i0e(Tensor input) -> Tensor
 
-    exp(-abs(input)) * i0(input), elementwise, without overflow on the way. Integers are taken as the default dtype.
+    exp(-abs(input)) * i0(input), elementwise, without intermediate overflow. Integers are converted to the default
+    dtype.
     """
 
 def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """i1(Tensor input) -> Tensor
 
-    The modified Bessel function of the first kind and of order 1, elementwise. Integers are taken as the default dtype.
+    The modified Bessel function of the first kind of order 1, elementwise. Integers are converted to the default dtype.
     """
 
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """i1e(Tensor input) -> Tensor
 
-    exp(-abs(input)) * i1(input), elementwise, without overflow on the way. Integers are taken as the default dtype.
+    exp(-abs(input)) * i1(input), elementwise, without intermediate overflow. Integers are converted to the default
+    dtype.
     """
 
 def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> _frexp:
     """frexp(Tensor input) -> (Tensor mantissa, Tensor exponent)
 
-    Each number as a `mantissa` from 0.5 up to 1, or its negative, and an int32 `exponent`, the power of 2 that it is
-    multiplied by. What is 0, infinite or NaN stays as it is, with the exponent 0.
+    Each number as mantissa * 2 ** exponent, with an absolute value of `mantissa` from 0.5 up to but not including 1 and
+    an int32 `exponent`. 0, infinities and NaN stay as they are, with exponent 0.
     """
 
 @overload
@@ -4610,8 +4618,8 @@ def prod(
 ) -> Tensor:
     """prod(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-    The product over the dimensions `dim` (all, if none are given), computed in `dtype`. Integers and bools are
-    multiplied as int64.
+    The product over the dimensions `dim` (all by default), computed in `dtype`. Integers and bools are multiplied as
+    int64.
     """
 
 def argmin(
@@ -4619,8 +4627,8 @@ def argmin(
 ) -> Tensor:
     """argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
 
-    The int64 index of the smallest element along `dim`, or in row-major order if none is given. The first of equal
-    ones; NaN is the smallest.
+    The int64 index of the smallest element along `dim`, or in row-major order by default. Of equal elements, the first;
+    NaN is the smallest.
     """
 
 @overload
@@ -4629,7 +4637,7 @@ def any(input: Tensor, dim: Ints | None = None, keepdim: Bool = False, *, out: T
 def any(input: Tensor, *dim: SupportsIndex, keepdim: Bool = False, out: Tensor | None = None) -> Tensor:
     """any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
 
-    True where an element over the dimensions `dim` (all, if none are given) is nonzero.
+    True if any element over the dimensions `dim` (all by default) is nonzero.
     """
 
 @overload
@@ -4638,7 +4646,7 @@ def all(input: Tensor, dim: Ints | None = None, keepdim: Bool = False, *, out: T
 def all(input: Tensor, *dim: SupportsIndex, keepdim: Bool = False, out: Tensor | None = None) -> Tensor:
     """all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
 
-    True where all elements over the dimensions `dim` (all, if none are given) are nonzero.
+    True if all elements over the dimensions `dim` (all by default) are nonzero.
     """
 
 @overload
@@ -4649,20 +4657,20 @@ def logsumexp(
 def logsumexp(input: Tensor, *dim: SupportsIndex, keepdim: Bool = False, out: Tensor | None = None) -> Tensor:
     """logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
 
-    The logarithm of the sum of exp(input) over the dimensions `dim` (all, if none are given), without overflow.
-    Integers are taken as the default dtype.
+    The logarithm of the sum of exp(input) over the dimensions `dim` (all by default), without overflow. Integers are
+    converted to the default dtype.
     """
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """tan(Tensor input) -> Tensor
 
-    The tangent of an angle in radians, elementwise. Integers are taken as the default dtype.
+    The tangent of an angle in radians, elementwise. Integers are converted to the default dtype.
     """
 
 def tan_(input: Tensor) -> Tensor:
     """tan(Tensor input) -> Tensor
 
-    The tangent of an angle in radians, elementwise. Integers are taken as the default dtype.
+    The tangent of an angle in radians, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4670,15 +4678,15 @@ def tan_(input: Tensor) -> Tensor:
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """asin(Tensor input) -> Tensor
 
-    The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where a real one has none. Integers are
-    taken as the default dtype.
+    The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN for real numbers outside of -1 to 1.
+    Integers are converted to the default dtype.
     """
 
 def asin_(input: Tensor) -> Tensor:
     """asin(Tensor input) -> Tensor
 
-    The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where a real one has none. Integers are
-    taken as the default dtype.
+    The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN for real numbers outside of -1 to 1.
+    Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4686,15 +4694,15 @@ def asin_(input: Tensor) -> Tensor:
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """acos(Tensor input) -> Tensor
 
-    The angle between 0 and pi whose cosine is `input`, elementwise; NaN where a real one has none. Integers are taken
-    as the default dtype.
+    The angle between 0 and pi whose cosine is `input`, elementwise; NaN for real numbers outside of -1 to 1. Integers
+    are converted to the default dtype.
     """
 
 def acos_(input: Tensor) -> Tensor:
     """acos(Tensor input) -> Tensor
 
-    The angle between 0 and pi whose cosine is `input`, elementwise; NaN where a real one has none. Integers are taken
-    as the default dtype.
+    The angle between 0 and pi whose cosine is `input`, elementwise; NaN for real numbers outside of -1 to 1. Integers
+    are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4702,13 +4710,13 @@ def acos_(input: Tensor) -> Tensor:
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """atan(Tensor input) -> Tensor
 
-    The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are taken as the default dtype.
+    The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are converted to the default dtype.
     """
 
 def atan_(input: Tensor) -> Tensor:
     """atan(Tensor input) -> Tensor
 
-    The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are taken as the default dtype.
+    The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4716,14 +4724,14 @@ def atan_(input: Tensor) -> Tensor:
 def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """atan2(Tensor input, Tensor other) -> Tensor
 
-    The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers are taken as the
+    The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers are converted to the
     default dtype.
     """
 
 def atan2_(input: Tensor, other: Tensor) -> Tensor:
     """atan2(Tensor input, Tensor other) -> Tensor
 
-    The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers are taken as the
+    The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers are converted to the
     default dtype.
 
     Written into `input` itself.
@@ -4732,13 +4740,13 @@ def atan2_(input: Tensor, other: Tensor) -> Tensor:
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sinh(Tensor input) -> Tensor
 
-    The hyperbolic sine, elementwise. Integers are taken as the default dtype.
+    The hyperbolic sine, elementwise. Integers are converted to the default dtype.
     """
 
 def sinh_(input: Tensor) -> Tensor:
     """sinh(Tensor input) -> Tensor
 
-    The hyperbolic sine, elementwise. Integers are taken as the default dtype.
+    The hyperbolic sine, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4746,13 +4754,13 @@ def sinh_(input: Tensor) -> Tensor:
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """cosh(Tensor input) -> Tensor
 
-    The hyperbolic cosine, elementwise. Integers are taken as the default dtype.
+    The hyperbolic cosine, elementwise. Integers are converted to the default dtype.
     """
 
 def cosh_(input: Tensor) -> Tensor:
     """cosh(Tensor input) -> Tensor
 
-    The hyperbolic cosine, elementwise. Integers are taken as the default dtype.
+    The hyperbolic cosine, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4760,13 +4768,13 @@ def cosh_(input: Tensor) -> Tensor:
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """asinh(Tensor input) -> Tensor
 
-    The number whose hyperbolic sine is `input`, elementwise. Integers are taken as the default dtype.
+    The number whose hyperbolic sine is `input`, elementwise. Integers are converted to the default dtype.
     """
 
 def asinh_(input: Tensor) -> Tensor:
     """asinh(Tensor input) -> Tensor
 
-    The number whose hyperbolic sine is `input`, elementwise. Integers are taken as the default dtype.
+    The number whose hyperbolic sine is `input`, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4774,15 +4782,15 @@ def asinh_(input: Tensor) -> Tensor:
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """acosh(Tensor input) -> Tensor
 
-    The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN of real ones below 1. Integers are
-    taken as the default dtype.
+    The number whose hyperbolic cosine is `input`, 0 or more for real numbers, elementwise; NaN for real numbers below
+    1. Integers are converted to the default dtype.
     """
 
 def acosh_(input: Tensor) -> Tensor:
     """acosh(Tensor input) -> Tensor
 
-    The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN of real ones below 1. Integers are
-    taken as the default dtype.
+    The number whose hyperbolic cosine is `input`, 0 or more for real numbers, elementwise; NaN for real numbers below
+    1. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4790,15 +4798,15 @@ def acosh_(input: Tensor) -> Tensor:
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """atanh(Tensor input) -> Tensor
 
-    The number whose hyperbolic tangent is `input`, elementwise; NaN of real ones beyond -1 and 1. Integers are taken as
-    the default dtype.
+    The number whose hyperbolic tangent is `input`, elementwise; NaN for real numbers outside of -1 to 1. Integers are
+    converted to the default dtype.
     """
 
 def atanh_(input: Tensor) -> Tensor:
     """atanh(Tensor input) -> Tensor
 
-    The number whose hyperbolic tangent is `input`, elementwise; NaN of real ones beyond -1 and 1. Integers are taken as
-    the default dtype.
+    The number whose hyperbolic tangent is `input`, elementwise; NaN for real numbers outside of -1 to 1. Integers are
+    converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4806,13 +4814,13 @@ def atanh_(input: Tensor) -> Tensor:
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """hypot(Tensor input, Tensor other) -> Tensor
 
-    sqrt(input * input + other * other), elementwise, without overflow on the way; infinite if either is.
+    sqrt(input * input + other * other), elementwise, without intermediate overflow; inf if either is infinite.
     """
 
 def hypot_(input: Tensor, other: Tensor) -> Tensor:
     """hypot(Tensor input, Tensor other) -> Tensor
 
-    sqrt(input * input + other * other), elementwise, without overflow on the way; infinite if either is.
+    sqrt(input * input + other * other), elementwise, without intermediate overflow; inf if either is infinite.
 
     Written into `input` itself.
     """
@@ -4820,13 +4828,13 @@ def hypot_(input: Tensor, other: Tensor) -> Tensor:
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sinc(Tensor input) -> Tensor
 
-    sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are taken as the default dtype.
+    sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are converted to the default dtype.
     """
 
 def sinc_(input: Tensor) -> Tensor:
     """sinc(Tensor input) -> Tensor
 
-    sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are taken as the default dtype.
+    sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4834,13 +4842,13 @@ def sinc_(input: Tensor) -> Tensor:
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """deg2rad(Tensor input) -> Tensor
 
-    Degrees as radians, elementwise. Integers are taken as the default dtype.
+    Degrees converted to radians, elementwise. Integers are converted to the default dtype.
     """
 
 def deg2rad_(input: Tensor) -> Tensor:
     """deg2rad(Tensor input) -> Tensor
 
-    Degrees as radians, elementwise. Integers are taken as the default dtype.
+    Degrees converted to radians, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4848,13 +4856,13 @@ def deg2rad_(input: Tensor) -> Tensor:
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """rad2deg(Tensor input) -> Tensor
 
-    Radians as degrees, elementwise. Integers are taken as the default dtype.
+    Radians converted to degrees, elementwise. Integers are converted to the default dtype.
     """
 
 def rad2deg_(input: Tensor) -> Tensor:
     """rad2deg(Tensor input) -> Tensor
 
-    Radians as degrees, elementwise. Integers are taken as the default dtype.
+    Radians converted to degrees, elementwise. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -4865,9 +4873,9 @@ def lp_pool1d(
 ) -> Tensor:
     """lp_pool1d(Tensor input, float norm_type, int[] kernel_size, int[] stride=[], bool ceil_mode=False) -> Tensor
 
-    The sum of each window's elements to the power `norm_type`, to the power 1 / norm_type, of `input`, [batch,
-    channels, length] or without the batch. No `stride` means the kernel's size. Of a window that ends outside
-    (`ceil_mode`) the mean of what is there stands for the rest.
+    (sum of element ** norm_type) ** (1 / norm_type) for each window of `input`, [batch, channels, length] or without
+    the batch. The default `stride` is the kernel's size. In a window that ends outside (`ceil_mode`), the mean of the
+    elements inside stands for the rest.
     """
 
 def lp_pool2d(
@@ -4876,7 +4884,7 @@ def lp_pool2d(
 ) -> Tensor:
     """lp_pool2d(Tensor input, float norm_type, int[] kernel_size, int[] stride=[], bool ceil_mode=False) -> Tensor
 
-    lp_pool1d's sums of `input`, [batch, channels, height, width] or without the batch.
+    As lp_pool1d, for `input` of [batch, channels, height, width] or without the batch.
     """
 
 def lp_pool3d(
@@ -4885,7 +4893,7 @@ def lp_pool3d(
 ) -> Tensor:
     """lp_pool3d(Tensor input, float norm_type, int[] kernel_size, int[] stride=[], bool ceil_mode=False) -> Tensor
 
-    lp_pool1d's sums of `input`, [batch, channels, depth, height, width] or without the batch.
+    As lp_pool1d, for `input` of [batch, channels, depth, height, width] or without the batch.
     """
 
 def max_unpool1d(
@@ -4895,9 +4903,9 @@ def max_unpool1d(
     """max_unpool1d(Tensor input, Tensor indices, int[] kernel_size, int[] stride=[], int[] padding=[0], int[]?
     output_size=None) -> Tensor
 
-    The elements of `input`, [batch, channels, length] or without the batch, at the int64 places of each plane that
-    `indices` names, as max_pool_with_indices gives them, and zeros elsewhere. `output_size` settles the size where a
-    pool of these windows leaves it open; sizes in front of the length may be there.
+    The elements of `input`, [batch, channels, length] or without the batch, at the int64 positions in each plane given
+    by `indices`, as from max_pool_with_indices, and zeros elsewhere. `output_size` determines the size where a pool
+    with these windows allows several; it may include the sizes in front of the length.
     """
 
 def max_unpool2d(
@@ -4907,7 +4915,7 @@ def max_unpool2d(
     """max_unpool2d(Tensor input, Tensor indices, int[] kernel_size, int[] stride=[], int[] padding=[0], int[]?
     output_size=None) -> Tensor
 
-    max_unpool1d of `input`, [batch, channels, height, width] or without the batch; places count rows first.
+    As max_unpool1d, for `input` of [batch, channels, height, width] or without the batch; positions are row-major.
     """
 
 def max_unpool3d(
@@ -4917,7 +4925,7 @@ def max_unpool3d(
     """max_unpool3d(Tensor input, Tensor indices, int[] kernel_size, int[] stride=[], int[] padding=[0], int[]?
     output_size=None) -> Tensor
 
-    max_unpool1d of `input`, [batch, channels, depth, height, width] or without the batch.
+    As max_unpool1d, for `input` of [batch, channels, depth, height, width] or without the batch.
     """
 
 @overload
@@ -4926,7 +4934,7 @@ def view(input: Tensor, size: Ints) -> Tensor: ...
 def view(input: Tensor, *size: SupportsIndex) -> Tensor:
     """view(Tensor input, int[] size) -> Tensor
 
-    `input` in another shape; one size may be -1. An error where that takes a copy.
+    `input` in another shape; one size may be -1. An error if that needs a copy.
     """
 
 @overload
@@ -4941,7 +4949,7 @@ def reshape(input: Tensor, *shape: SupportsIndex) -> Tensor:
 def flatten(input: Tensor, start_dim: SupportsIndex = 0, end_dim: SupportsIndex = -1) -> Tensor:
     """flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor
 
-    The dimensions from `start_dim` to `end_dim`, both included, joined. A view where possible, else a copy.
+    The dimensions from `start_dim` to `end_dim`, inclusive, merged into one. A view where possible, else a copy.
     """
 
 def transpose(input: Tensor, dim0: SupportsIndex, dim1: SupportsIndex) -> Tensor:
@@ -4956,7 +4964,7 @@ def permute(input: Tensor, dims: Ints) -> Tensor: ...
 def permute(input: Tensor, *dims: SupportsIndex) -> Tensor:
     """permute(Tensor input, int[] dims) -> Tensor
 
-    Dimension i of the result is dimension dims[i] of `input`.
+    `input` with its dimensions reordered: dimension i of the result is dimension dims[i] of `input`.
     """
 
 def slice(
@@ -4965,19 +4973,20 @@ def slice(
 ) -> Tensor:
     """slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor
 
-    Every `step`-th from `start` up to, without, `end` along `dim`; both are clamped and may count from the end.
+    Every `step`-th element from `start` up to but not including `end` along `dim`; both are clamped, and count from the
+    end if negative.
     """
 
 def select(input: Tensor, dim: SupportsIndex, index: SupportsIndex) -> Tensor:
     """select(Tensor input, int dim, int index) -> Tensor
 
-    The slice at `index` along `dim`, which is dropped.
+    The slice at `index` along `dim`; the dimension is removed.
     """
 
 def narrow(input: Tensor, dim: SupportsIndex, start: SupportsIndex, length: SupportsIndex) -> Tensor:
     """narrow(Tensor input, int dim, int start, int length) -> Tensor
 
-    The `length` slices from `start` on along `dim`.
+    The `length` elements from `start` on along `dim`.
     """
 
 @overload
@@ -4986,7 +4995,7 @@ def expand(input: Tensor, size: Ints) -> Tensor: ...
 def expand(input: Tensor, *size: SupportsIndex) -> Tensor:
     """expand(Tensor input, int[] size) -> Tensor
 
-    Dimensions of size 1, and new leading ones, repeated without a copy; -1 keeps a size.
+    `input` with dimensions of size 1, and new leading dimensions, repeated without a copy; -1 keeps a size.
     """
 
 @overload
@@ -4995,45 +5004,47 @@ def squeeze(input: Tensor, dim: Ints | None = None) -> Tensor: ...
 def squeeze(input: Tensor, *dim: SupportsIndex) -> Tensor:
     """squeeze(Tensor input, int[]? dim=None) -> Tensor
 
-    `input` without its dimensions of size 1, or without those of `dim` that have it.
+    `input` without its dimensions of size 1, or without those of `dim` that have size 1.
     """
 
 def unsqueeze(input: Tensor, dim: SupportsIndex) -> Tensor:
     """unsqueeze(Tensor input, int dim) -> Tensor
 
-    A dimension of size 1 inserted before `dim`.
+    `input` with a dimension of size 1 inserted before `dim`.
     """
 
 def as_strided(input: Tensor, size: Ints, stride: Ints, storage_offset: SupportsIndex | None = None) -> Tensor:
     """as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor
 
-    Any shape and strides, in elements, that stay inside `input`'s storage; the offset counts from its start.
+    A view of any shape and strides, in elements, that stays inside input's storage; `storage_offset` counts from its
+    start.
     """
 
 def unfold(input: Tensor, dimension: SupportsIndex, size: SupportsIndex, step: SupportsIndex) -> Tensor:
     """unfold(Tensor input, int dimension, int size, int step) -> Tensor
 
-    Windows of `size` elements, `step` apart, along `dimension`; a window's elements are a new last dimension.
+    Windows of `size` elements, `step` apart, along `dimension`; the elements of a window are a new last dimension.
     """
 
 def diagonal(input: Tensor, offset: SupportsIndex = 0, dim1: SupportsIndex = 0, dim2: SupportsIndex = 1) -> Tensor:
     """diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor
 
-    The diagonal of dimensions `dim1` and `dim2` as a new last dimension; a positive `offset` lies above the main one.
+    The diagonal of the dimensions `dim1` and `dim2` as a new last dimension; a positive `offset` lies above the main
+    diagonal.
     """
 
 def unbind(input: Tensor, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """unbind(Tensor input, int dim=0) -> Tensor[]
 
-    The slices of `input` along `dim`, which is dropped, one after the other. None of them is written in place while
-    derivatives are recorded.
+    The slices of `input` along `dim`, one after the other; the dimension is removed. While derivatives are recorded,
+    they cannot be written in place.
     """
 
 def split_with_sizes(input: Tensor, split_sizes: Ints, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
 
-    The parts of `input` along `dim` with these numbers of slices, which add up to all of them. None of them is written
-    in place while derivatives are recorded.
+    Parts of `input` along `dim` with these numbers of slices, which must add up to its size. While derivatives are
+    recorded, they cannot be written in place.
     """
 
 absolute = abs
@@ -5394,13 +5405,13 @@ class TensorOperators:
     def relu6(self, *, out: Tensor | None = None) -> Tensor:
         """relu6(Tensor input) -> Tensor
 
-        `input`, but no less than 0 and no more than 6, elementwise; NaN stays NaN.
+        `input` limited to the range 0 to 6, elementwise; NaN stays NaN.
         """
 
     def relu6_(self) -> Self:
         """relu6(Tensor input) -> Tensor
 
-        `input`, but no less than 0 and no more than 6, elementwise; NaN stays NaN.
+        `input` limited to the range 0 to 6, elementwise; NaN stays NaN.
 
         Written into `input` itself.
         """
@@ -5408,13 +5419,13 @@ class TensorOperators:
     def hardtanh(self, min_val: Number = -1, max_val: Number = 1, *, out: Tensor | None = None) -> Tensor:
         """hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-        `input`, but no less than min_val and no more than max_val, elementwise; NaN stays NaN.
+        `input` limited to the range min_val to max_val, elementwise; NaN stays NaN.
         """
 
     def hardtanh_(self, min_val: Number = -1, max_val: Number = 1) -> Self:
         """hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-        `input`, but no less than min_val and no more than max_val, elementwise; NaN stays NaN.
+        `input` limited to the range min_val to max_val, elementwise; NaN stays NaN.
 
         Written into `input` itself.
         """
@@ -5422,15 +5433,15 @@ class TensorOperators:
     def selu(self, *, out: Tensor | None = None) -> Tensor:
         """selu(Tensor input) -> Tensor
 
-        elu with the scale and alpha under which means and variances keep, elementwise. Integers are taken as the
-        default dtype.
+        elu with the scale and alpha that keep mean and variance unchanged from layer to layer, elementwise. Integers
+        are converted to the default dtype.
         """
 
     def selu_(self) -> Self:
         """selu(Tensor input) -> Tensor
 
-        elu with the scale and alpha under which means and variances keep, elementwise. Integers are taken as the
-        default dtype.
+        elu with the scale and alpha that keep mean and variance unchanged from layer to layer, elementwise. Integers
+        are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -5438,14 +5449,14 @@ class TensorOperators:
     def celu(self, alpha: Number = 1, *, out: Tensor | None = None) -> Tensor:
         """celu(Tensor input, Scalar alpha=1) -> Tensor
 
-        `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are taken as the default
+        `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are converted to the default
         dtype.
         """
 
     def celu_(self, alpha: Number = 1) -> Self:
         """celu(Tensor input, Scalar alpha=1) -> Tensor
 
-        `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are taken as the default
+        `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are converted to the default
         dtype.
 
         Written into `input` itself.
@@ -5454,13 +5465,13 @@ class TensorOperators:
     def mish(self, *, out: Tensor | None = None) -> Tensor:
         """mish(Tensor input) -> Tensor
 
-        input * tanh(log(1 + exp(input))), elementwise. Integers are taken as the default dtype.
+        input * tanh(log(1 + exp(input))), elementwise. Integers are converted to the default dtype.
         """
 
     def mish_(self) -> Self:
         """mish(Tensor input) -> Tensor
 
-        input * tanh(log(1 + exp(input))), elementwise. Integers are taken as the default dtype.
+        input * tanh(log(1 + exp(input))), elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -5468,13 +5479,13 @@ class TensorOperators:
     def softsign(self, *, out: Tensor | None = None) -> Tensor:
         """softsign(Tensor input) -> Tensor
 
-        input / (1 + abs(input)), elementwise. Integers are taken as the default dtype.
+        input / (1 + abs(input)), elementwise. Integers are converted to the default dtype.
         """
 
     def softsign_(self) -> Self:
         """softsign(Tensor input) -> Tensor
 
-        input / (1 + abs(input)), elementwise. Integers are taken as the default dtype.
+        input / (1 + abs(input)), elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -5482,13 +5493,13 @@ class TensorOperators:
     def logsigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """logsigmoid(Tensor input) -> Tensor
 
-        log(sigmoid(input)), elementwise, without overflow on the way. Integers are taken as the default dtype.
+        log(sigmoid(input)), elementwise, without intermediate overflow. Integers are converted to the default dtype.
         """
 
     def logsigmoid_(self) -> Self:
         """logsigmoid(Tensor input) -> Tensor
 
-        log(sigmoid(input)), elementwise, without overflow on the way. Integers are taken as the default dtype.
+        log(sigmoid(input)), elementwise, without intermediate overflow. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -5510,13 +5521,13 @@ class TensorOperators:
     def softshrink(self, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
         """softshrink(Tensor input, Scalar lambd=0.5) -> Tensor
 
-        `input` moved by lambd towards 0, and 0 where it would pass it, elementwise; NaN stays NaN.
+        `input` moved towards 0 by lambd, and 0 where that would cross 0, elementwise; NaN stays NaN.
         """
 
     def softshrink_(self, lambd: Number = 0.5) -> Self:
         """softshrink(Tensor input, Scalar lambd=0.5) -> Tensor
 
-        `input` moved by lambd towards 0, and 0 where it would pass it, elementwise; NaN stays NaN.
+        `input` moved towards 0 by lambd, and 0 where that would cross 0, elementwise; NaN stays NaN.
 
         Written into `input` itself.
         """
@@ -5524,13 +5535,13 @@ class TensorOperators:
     def shrink(self, lambd: Number = 0.5, bias: Number = 0, *, out: Tensor | None = None) -> Tensor:
         """shrink(Tensor input, Scalar lambd=0.5, Scalar bias=0) -> Tensor
 
-        `input` moved by `bias` towards 0 where it is below -lambd or above lambd, and 0 elsewhere, also for NaN.
+        `input` moved towards 0 by `bias` where it is below -lambd or above lambd, and 0 elsewhere, also for NaN.
         """
 
     def shrink_(self, lambd: Number = 0.5, bias: Number = 0) -> Self:
         """shrink(Tensor input, Scalar lambd=0.5, Scalar bias=0) -> Tensor
 
-        `input` moved by `bias` towards 0 where it is below -lambd or above lambd, and 0 elsewhere, also for NaN.
+        `input` moved towards 0 by `bias` where it is below -lambd or above lambd, and 0 elsewhere, also for NaN.
 
         Written into `input` itself.
         """
@@ -5538,13 +5549,13 @@ class TensorOperators:
     def tanhshrink(self, *, out: Tensor | None = None) -> Tensor:
         """tanhshrink(Tensor input) -> Tensor
 
-        input - tanh(input), elementwise. Integers are taken as the default dtype.
+        input - tanh(input), elementwise. Integers are converted to the default dtype.
         """
 
     def tanhshrink_(self) -> Self:
         """tanhshrink(Tensor input) -> Tensor
 
-        input - tanh(input), elementwise. Integers are taken as the default dtype.
+        input - tanh(input), elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -5552,13 +5563,13 @@ class TensorOperators:
     def threshold(self, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
         """threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
 
-        `input` where it is above the threshold, and the value elsewhere; NaN stays NaN.
+        `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.
         """
 
     def threshold_(self, threshold: Number, value: Number) -> Self:
         """threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
 
-        `input` where it is above the threshold, and the value elsewhere; NaN stays NaN.
+        `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.
 
         Written into `input` itself.
         """
@@ -5566,14 +5577,14 @@ class TensorOperators:
     def movedim(self, source: Ints, destination: Ints, *, out: Tensor | None = None) -> Tensor:
         """movedim(Tensor input, int[] source, int[] destination) -> Tensor
 
-        `input`, as a view, with the dimensions `source` at the places `destination`, and the others in their order.
+        A view of `input` with the dimensions `source` moved to the positions `destination`; the others keep their
+        order.
         """
 
     def unflatten(self, dim: SupportsIndex, sizes: Ints, *, out: Tensor | None = None) -> Tensor:
         """unflatten(Tensor input, int dim, int[] sizes) -> Tensor
 
-        `input`, as a view where it can be one, with dimension `dim` split into `sizes`, of which one may be -1 and is
-        found.
+        `input` with dimension `dim` split into `sizes`, as a view where possible. One size may be -1 and is computed.
         """
 
     @overload
@@ -5582,7 +5593,7 @@ class TensorOperators:
     def tile(self, *dims: SupportsIndex, out: Tensor | None = None) -> Tensor:
         """tile(Tensor input, int[] dims) -> Tensor
 
-        `input`, `dims` times along its last dimensions; where there are more numbers than dimensions, new ones come in
+        `input` repeated `dims` times along its last dimensions; more numbers than dimensions add new dimensions in
         front.
         """
 
@@ -5591,15 +5602,15 @@ class TensorOperators:
     ) -> Tensor:
         """repeat_interleave_by(Tensor input, Tensor repeats, int? dim=None) -> Tensor
 
-        Each slice of `input` along `dim`, or each element in row-major order, as many times as its number in `repeats`,
-        a vector of int64 or int32, or the one number there, says.
+        Each slice of `input` along `dim`, or each element in row-major order, repeated as many times as `repeats` says
+        for it. `repeats` is a vector of int64 or int32; one number stands for all.
         """
 
     def diag(self, diagonal: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
         """diag(Tensor input, int diagonal=0) -> Tensor
 
-        A matrix with the vector `input` on the given diagonal and zeros elsewhere, or the elements of a matrix on that
-        diagonal; a positive one lies above the main diagonal.
+        For a vector, the matrix with `input` on the given diagonal and zeros elsewhere; for a matrix, the elements on
+        that diagonal. A positive diagonal lies above the main diagonal.
         """
 
     def diag_embed(
@@ -5608,102 +5619,102 @@ class TensorOperators:
     ) -> Tensor:
         """diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor
 
-        Matrices with the elements along input's last dimension on the diagonal `offset` and zeros elsewhere; their rows
-        and columns are the dimensions `dim1` and `dim2`.
+        Matrices with the elements of input's last dimension on the diagonal `offset` and zeros elsewhere; `dim1` and
+        `dim2` are the dimensions of their rows and columns.
         """
 
     def pixel_shuffle(self, upscale_factor: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """pixel_shuffle(Tensor input, int upscale_factor) -> Tensor
 
-        `input` of [..., C * r * r, H, W] as [..., C, H * r, W * r], where r is `upscale_factor` and each channel's
-        squares of r by r lay in as many channels.
+        `input` of [..., C * r * r, H, W] rearranged to [..., C, H * r, W * r], where r is `upscale_factor`: each r by r
+        square of a channel comes from r * r channels.
         """
 
     def pixel_unshuffle(self, downscale_factor: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor
 
-        `input` of [..., C, H * r, W * r] as [..., C * r * r, H, W], where r is `downscale_factor`: what pixel_shuffle
-        undoes.
+        `input` of [..., C, H * r, W * r] rearranged to [..., C * r * r, H, W], where r is `downscale_factor`: the
+        inverse of pixel_shuffle.
         """
 
     def bessel_j0(self, *, out: Tensor | None = None) -> Tensor:
         """bessel_j0(Tensor input) -> Tensor
 
-        The Bessel function of the first kind and of order 0, elementwise; 0 at infinity. Integers are taken as the
+        The Bessel function of the first kind of order 0, elementwise; 0 at infinity. Integers are converted to the
         default dtype.
         """
 
     def bessel_j1(self, *, out: Tensor | None = None) -> Tensor:
         """bessel_j1(Tensor input) -> Tensor
 
-        The Bessel function of the first kind and of order 1, elementwise; 0 at infinity. Integers are taken as the
+        The Bessel function of the first kind of order 1, elementwise; 0 at infinity. Integers are converted to the
         default dtype.
         """
 
     def bessel_y0(self, *, out: Tensor | None = None) -> Tensor:
         """bessel_y0(Tensor input) -> Tensor
 
-        The Bessel function of the second kind and of order 0, elementwise; -inf at 0, NaN below, and 0 at infinity.
-        Integers are taken as the default dtype.
+        The Bessel function of the second kind of order 0, elementwise; -inf at 0, NaN below 0, and 0 at infinity.
+        Integers are converted to the default dtype.
         """
 
     def bessel_y1(self, *, out: Tensor | None = None) -> Tensor:
         """bessel_y1(Tensor input) -> Tensor
 
-        The Bessel function of the second kind and of order 1, elementwise; -inf at 0, NaN below, and 0 at infinity.
-        Integers are taken as the default dtype.
+        The Bessel function of the second kind of order 1, elementwise; -inf at 0, NaN below 0, and 0 at infinity.
+        Integers are converted to the default dtype.
         """
 
     def modified_bessel_k0(self, *, out: Tensor | None = None) -> Tensor:
         """modified_bessel_k0(Tensor input) -> Tensor
 
-        The modified Bessel function of the second kind and of order 0, elementwise; inf at 0, and NaN below. Integers
-        are taken as the default dtype.
+        The modified Bessel function of the second kind of order 0, elementwise; inf at 0, and NaN below 0. Integers are
+        converted to the default dtype.
         """
 
     def modified_bessel_k1(self, *, out: Tensor | None = None) -> Tensor:
         """modified_bessel_k1(Tensor input) -> Tensor
 
-        The modified Bessel function of the second kind and of order 1, elementwise; inf at 0, and NaN below. Integers
-        are taken as the default dtype.
+        The modified Bessel function of the second kind of order 1, elementwise; inf at 0, and NaN below 0. Integers are
+        converted to the default dtype.
         """
 
     def scaled_modified_bessel_k0(self, *, out: Tensor | None = None) -> Tensor:
         """scaled_modified_bessel_k0(Tensor input) -> Tensor
 
-        exp(input) times the modified Bessel function of the second kind and of order 0, elementwise, without underflow
-        on the way; inf at 0, and NaN below. Integers are taken as the default dtype.
+        exp(input) times the modified Bessel function of the second kind of order 0, elementwise, without intermediate
+        underflow; inf at 0, and NaN below 0. Integers are converted to the default dtype.
         """
 
     def scaled_modified_bessel_k1(self, *, out: Tensor | None = None) -> Tensor:
         """scaled_modified_bessel_k1(Tensor input) -> Tensor
 
-        exp(input) times the modified Bessel function of the second kind and of order 1, elementwise, without underflow
-        on the way; inf at 0, and NaN below. Integers are taken as the default dtype.
+        exp(input) times the modified Bessel function of the second kind of order 1, elementwise, without intermediate
+        underflow; inf at 0, and NaN below 0. Integers are converted to the default dtype.
         """
 
     def spherical_bessel_j0(self, *, out: Tensor | None = None) -> Tensor:
         """spherical_bessel_j0(Tensor input) -> Tensor
 
-        sin(input) / input, elementwise; 1 at 0, and 0 at infinity. Integers are taken as the default dtype.
+        sin(input) / input, elementwise; 1 at 0, and 0 at infinity. Integers are converted to the default dtype.
         """
 
     def airy_ai(self, *, out: Tensor | None = None) -> Tensor:
         """airy_ai(Tensor input) -> Tensor
 
-        Airy's function Ai, elementwise; 0 at both infinities. Integers are taken as the default dtype.
+        Airy's function Ai, elementwise; 0 at both infinities. Integers are converted to the default dtype.
         """
 
     def bitwise_and(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """bitwise_and(Tensor input, Tensor other) -> Tensor
 
-        The bits that both `input` and `other` have, elementwise; of bools, their conjunction.
+        The bits that are set in both `input` and `other`, elementwise; for bools, logical and.
         """
 
     def bitwise_and_(self, other: Tensor | Number) -> Self:
         """bitwise_and(Tensor input, Tensor other) -> Tensor
 
-        The bits that both `input` and `other` have, elementwise; of bools, their conjunction.
+        The bits that are set in both `input` and `other`, elementwise; for bools, logical and.
 
         Written into `input` itself.
         """
@@ -5711,13 +5722,13 @@ class TensorOperators:
     def bitwise_or(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """bitwise_or(Tensor input, Tensor other) -> Tensor
 
-        The bits that `input` or `other` have, elementwise; of bools, their disjunction.
+        The bits that are set in `input` or `other`, elementwise; for bools, logical or.
         """
 
     def bitwise_or_(self, other: Tensor | Number) -> Self:
         """bitwise_or(Tensor input, Tensor other) -> Tensor
 
-        The bits that `input` or `other` have, elementwise; of bools, their disjunction.
+        The bits that are set in `input` or `other`, elementwise; for bools, logical or.
 
         Written into `input` itself.
         """
@@ -5725,13 +5736,13 @@ class TensorOperators:
     def bitwise_xor(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """bitwise_xor(Tensor input, Tensor other) -> Tensor
 
-        The bits that one of `input` and `other` has and the other has not, elementwise; of bools, whether they differ.
+        The bits that are set in exactly one of `input` and `other`, elementwise; for bools, whether they differ.
         """
 
     def bitwise_xor_(self, other: Tensor | Number) -> Self:
         """bitwise_xor(Tensor input, Tensor other) -> Tensor
 
-        The bits that one of `input` and `other` has and the other has not, elementwise; of bools, whether they differ.
+        The bits that are set in exactly one of `input` and `other`, elementwise; for bools, whether they differ.
 
         Written into `input` itself.
         """
@@ -5739,13 +5750,13 @@ class TensorOperators:
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
         """bitwise_not(Tensor input) -> Tensor
 
-        The bits that `input` has not, which makes -1 - input, elementwise; of bools, the opposite.
+        `input` with all bits inverted, which is -1 - input for signed integers, elementwise; for bools, logical not.
         """
 
     def bitwise_not_(self) -> Self:
         """bitwise_not(Tensor input) -> Tensor
 
-        The bits that `input` has not, which makes -1 - input, elementwise; of bools, the opposite.
+        `input` with all bits inverted, which is -1 - input for signed integers, elementwise; for bools, logical not.
 
         Written into `input` itself.
         """
@@ -5753,15 +5764,15 @@ class TensorOperators:
     def bitwise_left_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """bitwise_left_shift(Tensor input, Tensor other) -> Tensor
 
-        `input` with its bits moved `other` places up, and zeros below, elementwise; 0 where that is negative, or as
-        many places as there are bits, or more.
+        `input` with its bits shifted left by `other` places, elementwise. The result is 0 where `other` is negative, or
+        not less than the number of bits.
         """
 
     def bitwise_left_shift_(self, other: Tensor | Number) -> Self:
         """bitwise_left_shift(Tensor input, Tensor other) -> Tensor
 
-        `input` with its bits moved `other` places up, and zeros below, elementwise; 0 where that is negative, or as
-        many places as there are bits, or more.
+        `input` with its bits shifted left by `other` places, elementwise. The result is 0 where `other` is negative, or
+        not less than the number of bits.
 
         Written into `input` itself.
         """
@@ -5769,15 +5780,15 @@ class TensorOperators:
     def bitwise_right_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """bitwise_right_shift(Tensor input, Tensor other) -> Tensor
 
-        `input` with its bits moved `other` places down, and copies of the sign above, elementwise; nothing but copies
-        where that is negative, or as many places as there are bits, or more.
+        `input` with its bits shifted right by `other` places, filled with copies of the sign bit, elementwise. Where
+        `other` is negative, or not less than the number of bits, all bits are copies of the sign.
         """
 
     def bitwise_right_shift_(self, other: Tensor | Number) -> Self:
         """bitwise_right_shift(Tensor input, Tensor other) -> Tensor
 
-        `input` with its bits moved `other` places down, and copies of the sign above, elementwise; nothing but copies
-        where that is negative, or as many places as there are bits, or more.
+        `input` with its bits shifted right by `other` places, filled with copies of the sign bit, elementwise. Where
+        `other` is negative, or not less than the number of bits, all bits are copies of the sign.
 
         Written into `input` itself.
         """
@@ -5869,13 +5880,13 @@ class TensorOperators:
     def logical_and(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """logical_and(Tensor input, Tensor other) -> Tensor
 
-        True where both are nonzero.
+        True where both are nonzero, elementwise.
         """
 
     def logical_and_(self, other: Tensor) -> Self:
         """logical_and(Tensor input, Tensor other) -> Tensor
 
-        True where both are nonzero.
+        True where both are nonzero, elementwise.
 
         Written into `input` itself.
         """
@@ -5883,13 +5894,13 @@ class TensorOperators:
     def logical_or(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """logical_or(Tensor input, Tensor other) -> Tensor
 
-        True where either is nonzero.
+        True where at least one is nonzero, elementwise.
         """
 
     def logical_or_(self, other: Tensor) -> Self:
         """logical_or(Tensor input, Tensor other) -> Tensor
 
-        True where either is nonzero.
+        True where at least one is nonzero, elementwise.
 
         Written into `input` itself.
         """
@@ -5897,13 +5908,13 @@ class TensorOperators:
     def logical_not(self, *, out: Tensor | None = None) -> Tensor:
         """logical_not(Tensor input) -> Tensor
 
-        True where `input` is zero.
+        True where `input` is zero, elementwise.
         """
 
     def logical_not_(self) -> Self:
         """logical_not(Tensor input) -> Tensor
 
-        True where `input` is zero.
+        True where `input` is zero, elementwise.
 
         Written into `input` itself.
         """
@@ -5911,13 +5922,13 @@ class TensorOperators:
     def logical_xor(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """logical_xor(Tensor input, Tensor other) -> Tensor
 
-        True where one of both is nonzero and the other is zero.
+        True where exactly one of the two is nonzero, elementwise.
         """
 
     def logical_xor_(self, other: Tensor) -> Self:
         """logical_xor(Tensor input, Tensor other) -> Tensor
 
-        True where one of both is nonzero and the other is zero.
+        True where exactly one of the two is nonzero, elementwise.
 
         Written into `input` itself.
         """
@@ -5925,76 +5936,75 @@ class TensorOperators:
     def isnan(self, *, out: Tensor | None = None) -> Tensor:
         """isnan(Tensor input) -> Tensor
 
-        Whether it is NaN, elementwise, as bool.
+        True where `input` is NaN, elementwise.
         """
 
     def isfinite(self, *, out: Tensor | None = None) -> Tensor:
         """isfinite(Tensor input) -> Tensor
 
-        Whether it is neither infinite nor NaN, elementwise, as bool.
+        True where `input` is neither infinite nor NaN, elementwise.
         """
 
     def isinf(self, *, out: Tensor | None = None) -> Tensor:
         """isinf(Tensor input) -> Tensor
 
-        Whether it is inf or -inf, elementwise, as bool.
+        True where `input` is inf or -inf, elementwise.
         """
 
     def isposinf(self, *, out: Tensor | None = None) -> Tensor:
         """isposinf(Tensor input) -> Tensor
 
-        Whether it is inf, elementwise, as bool.
+        True where `input` is inf, elementwise.
         """
 
     def isneginf(self, *, out: Tensor | None = None) -> Tensor:
         """isneginf(Tensor input) -> Tensor
 
-        Whether it is -inf, elementwise, as bool.
+        True where `input` is -inf, elementwise.
         """
 
     def signbit(self, *, out: Tensor | None = None) -> Tensor:
         """signbit(Tensor input) -> Tensor
 
-        Whether it has the sign of negative numbers, as -0 has, elementwise, as bool. A NaN counts as positive.
+        True where the sign of `input` is negative, as it is for -0, elementwise. NaN counts as positive.
         """
 
     def view_as_real(self) -> Tensor:
         """view_as_real(Tensor input) -> Tensor
 
-        The two parts of each number of `input`, which is complex, along a new last dimension, as a view of real
-        numbers.
+        A real view of the complex `input`: a new last dimension holds the real and the imaginary part of each number.
         """
 
     def view_as_complex(self) -> Tensor:
         """view_as_complex(Tensor input) -> Tensor
 
-        The pairs along the last dimension of `input`, of f32 or f64, as a view of complex numbers. An error where
-        strides cannot show them.
+        A complex view of `input`, of f32 or f64, whose last dimension holds pairs. An error if the strides do not allow
+        it.
         """
 
     def conj(self, *, out: Tensor | None = None) -> Tensor:
         """conj(Tensor input) -> Tensor
 
-        The complex conjugates of `input` in memory of their own; real numbers are themselves, as a view.
+        The complex conjugates of `input`, in new memory; for real numbers, a view of `input`.
         """
 
     def angle(self, *, out: Tensor | None = None) -> Tensor:
         """angle(Tensor input) -> Tensor
 
-        The angle of each number of `input` in radians, from -pi to pi. Of a real one pi where it is negative, and else
-        0; NaN of NaN. Integers are taken as the default dtype.
+        The angle of each number of `input` in radians, from -pi to pi. For real numbers, pi where negative, else 0; NaN
+        stays NaN. Integers are converted to the default dtype.
         """
 
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """sgn(Tensor input) -> Tensor
 
-        `input` divided by its absolute value, and 0 where that is 0; of real numbers their sign.
+        `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
         """
 
     def sgn_(self) -> Self:
         """sgn(Tensor input) -> Tensor
 
-        `input` divided by its absolute value, and 0 where that is 0; of real numbers their sign.
+        `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
 
         Written into `input` itself.
         """
@@ -6002,15 +6012,15 @@ class TensorOperators:
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """inner(Tensor input, Tensor other) -> Tensor
 
-        The sums of products along the last dimensions of both, for all pairs of the other indices; a 0-dim tensor
-        multiplies.
+        The sums of products along the last dimensions, for all pairs of the other indices; a 0-dim tensor multiplies.
         """
 
     def tensordot(self, other: Tensor, dims_self: Ints, dims_other: Ints, *, out: Tensor | None = None) -> Tensor:
         """tensordot(Tensor input, Tensor other, int[] dims_self, int[] dims_other) -> Tensor
 
-        The sums of products over the dimensions `dims_self` of `input`, each against that of `other` in `dims_other`,
-        of which one may have size 1 and is broadcast; the other dimensions of both follow each other.
+        The sums of products over the dimensions `dims_self` of `input`, paired with the dimensions `dims_other` of
+        `other`; in a pair, a size of 1 broadcasts. The remaining dimensions of `input` come first in the result, then
+        those of `other`.
         """
 
     def cross(self, other: Tensor, dim: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
@@ -6030,15 +6040,15 @@ class TensorOperators:
     ) -> Tensor:
         """addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-        beta * input + alpha * (the products of each element of `vec1` with each of `vec2`); `input` broadcasts to the
-        product's shape, and is not looked at if `beta` is 0.
+        beta * input + alpha * outer(vec1, vec2); `input` broadcasts to the product's shape, and is ignored if `beta` is
+        0.
         """
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self:
         """addr(Tensor input, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-        beta * input + alpha * (the products of each element of `vec1` with each of `vec2`); `input` broadcasts to the
-        product's shape, and is not looked at if `beta` is 0.
+        beta * input + alpha * outer(vec1, vec2); `input` broadcasts to the product's shape, and is ignored if `beta` is
+        0.
 
         Written into `input` itself.
         """
@@ -6046,7 +6056,7 @@ class TensorOperators:
     def trace(self, *, out: Tensor | None = None) -> Tensor:
         """trace(Tensor input) -> Tensor
 
-        The sum of the elements on the main diagonal of a matrix; of integers as int64.
+        The sum of the elements on the main diagonal of a matrix; int64 for integers.
         """
 
     def convolution(
@@ -6056,9 +6066,10 @@ class TensorOperators:
         """convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool
         transposed, int[] output_padding, int groups) -> Tensor
 
-        `input`, [batch, channels, size...], with the kernels of `weight`, [to, channels / groups, size...], over one to
-        three dimensions. `transposed` is the gradient of a convolution by its input: then weight is [channels, to /
-        groups, size...]. A list has one element for each dimension, or one for all.
+        The convolution of `input`, [batch, channels, size...], with the kernels `weight`, [out, channels / groups,
+        size...], over one to three dimensions. With `transposed`, it is the gradient of a convolution with respect to
+        its input, and `weight` is [channels, out / groups, size...]. Each list has one element per dimension, or one
+        for all.
         """
 
     def conv1d(
@@ -6068,8 +6079,8 @@ class TensorOperators:
         """conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[]
         dilation=[1], int groups=1) -> Tensor
 
-        `input`, [batch, channels, length] or without the batch, with the kernels of `weight`, [to, channels / groups,
-        length], plus `bias`, [to].
+        The convolution of `input`, [batch, channels, length] or without the batch, with the kernels `weight`, [out,
+        channels / groups, length], plus `bias`, [out].
         """
 
     def conv2d(
@@ -6079,8 +6090,8 @@ class TensorOperators:
         """conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[]
         dilation=[1], int groups=1) -> Tensor
 
-        `input`, [batch, channels, height, width] or without the batch, with the kernels of `weight`, [to, channels /
-        groups, height, width], plus `bias`, [to].
+        The convolution of `input`, [batch, channels, height, width] or without the batch, with the kernels `weight`,
+        [out, channels / groups, height, width], plus `bias`, [out].
         """
 
     def conv3d(
@@ -6090,8 +6101,8 @@ class TensorOperators:
         """conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[] stride=[1], int[] padding=[0], int[]
         dilation=[1], int groups=1) -> Tensor
 
-        `input`, [batch, channels, depth, height, width] or without the batch, with the kernels of `weight`, [to,
-        channels / groups, depth, height, width], plus `bias`, [to].
+        The convolution of `input`, [batch, channels, depth, height, width] or without the batch, with the kernels
+        `weight`, [out, channels / groups, depth, height, width], plus `bias`, [out].
         """
 
     def conv_transpose1d(
@@ -6102,7 +6113,7 @@ class TensorOperators:
         output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
 
         The transposed convolution of `input`, [batch, channels, length] or without the batch, with `weight`, [channels,
-        to / groups, length], plus `bias`, [to]. `output_padding` adds to the result's end.
+        out / groups, length], plus `bias`, [out]. `output_padding` extends the end of the result.
         """
 
     def conv_transpose2d(
@@ -6113,7 +6124,7 @@ class TensorOperators:
         output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
 
         The transposed convolution of `input`, [batch, channels, height, width] or without the batch, with `weight`,
-        [channels, to / groups, height, width], plus `bias`, [to]. `output_padding` adds to the result's end.
+        [channels, out / groups, height, width], plus `bias`, [out]. `output_padding` extends the end of the result.
         """
 
     def conv_transpose3d(
@@ -6124,8 +6135,8 @@ class TensorOperators:
         output_padding=[0], int groups=1, int[] dilation=[1]) -> Tensor
 
         The transposed convolution of `input`, [batch, channels, depth, height, width] or without the batch, with
-        `weight`, [channels, to / groups, depth, height, width], plus `bias`, [to]. `output_padding` adds to the
-        result's end.
+        `weight`, [channels, out / groups, depth, height, width], plus `bias`, [out]. `output_padding` extends the end
+        of the result.
         """
 
     def roi_align(
@@ -6135,11 +6146,11 @@ class TensorOperators:
         """roi_align(Tensor input, Tensor boxes, int[] output_size, float spatial_scale=1.0, int sampling_ratio=-1, bool
         aligned=False) -> Tensor
 
-        Averages over the parts, `output_size` of them down and across, of regions of `input`, [N, C, H, W], as [n, C,
-        ...]. `boxes` is [n, 5], the number of the image and a box, whose edges are multiplied by `spatial_scale`; with
-        `aligned` half an element is taken off, else a region is 1 wide at least. Of each part `sampling_ratio` times as
-        many places are read by their distances from the four elements around; by default as many as its size, rounded
-        up.
+        Averages over regions of `input`, [N, C, H, W], each divided into `output_size` parts, as [n, C, ...]. `boxes`
+        is [n, 5]: the image's number and a box, whose coordinates are multiplied by `spatial_scale`. With `aligned`,
+        half an element is subtracted from them; without it, a region is at least 1 wide and high. Each part is sampled
+        at `sampling_ratio` positions in each dimension with bilinear interpolation; by default, at as many as its size,
+        rounded up.
         """
 
     def roi_pool(
@@ -6147,10 +6158,9 @@ class TensorOperators:
     ) -> Tensor:
         """roi_pool(Tensor input, Tensor boxes, int[] output_size, float spatial_scale=1.0) -> Tensor
 
-        The largest elements of the parts, `output_size` of them down and across, of regions of `input`, [N, C, H, W],
-        as [n, C, ...]. `boxes` is [n, 5], the number of the image and a box, whose edges are multiplied by
-        `spatial_scale` and rounded to whole elements, of which the last is the region's as well. A part outside of the
-        image is 0.
+        The largest elements of regions of `input`, [N, C, H, W], each divided into `output_size` parts, as [n, C, ...].
+        `boxes` is [n, 5]: the image's number and a box, whose coordinates are multiplied by `spatial_scale` and rounded
+        to whole elements; the last one belongs to the region. A part outside of the image is 0.
         """
 
     def deform_conv2d(
@@ -6160,17 +6170,17 @@ class TensorOperators:
         """deform_conv2d(Tensor input, Tensor offset, Tensor weight, Tensor? bias=None, int[] stride=[1], int[]
         padding=[0], int[] dilation=[1], Tensor? mask=None) -> Tensor
 
-        The convolution of `input`, [N, C, H, W], in which each element of each window is read at an offset from its
-        place, by its distances from the four around, zeros outside, and multiplied by `mask`, [N, groups * elements,
-        H', W']. `offset`, [N, 2 * groups * elements, H', W'], holds those down and across for each element in turn, for
-        each of as many groups of channels as it has. `weight` is [C', C / its own groups, kernel].
+        The deformable convolution of `input`, [N, C, H, W]: each element of a window is read at an offset from its
+        position with bilinear interpolation, zeros outside, and multiplied by `mask`, [N, groups * elements, H', W'].
+        `offset`, [N, 2 * groups * elements, H', W'], holds the vertical and horizontal offset of each element in turn,
+        for each group of channels. `weight` is [C', C / its own groups, kernel].
         """
 
     def pdist(self, p: Real = 2.0, *, out: Tensor | None = None) -> Tensor:
         """pdist(Tensor input, float p=2.0) -> Tensor
 
-        The p-norms of the differences of each two vectors of `input`, a matrix, in the order of the part of cdist above
-        its diagonal.
+        The p-norms of the differences between all pairs of rows of the matrix `input`, in the order of cdist's elements
+        above the diagonal.
         """
 
     def normalize(
@@ -6178,32 +6188,32 @@ class TensorOperators:
     ) -> Tensor:
         """normalize(Tensor input, float p=2.0, int dim=1, float eps=1e-12) -> Tensor
 
-        `input` divided by its p-norms along `dim`, taken as no less than `eps`.
+        `input` divided by its p-norm along `dim`, or by `eps` where the norm is smaller.
         """
 
     def glu(self, dim: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
         """glu(Tensor input, int dim=-1) -> Tensor
 
-        The first half of `input` along `dim` times sigmoid of the second.
+        The first half of `input` along `dim` times the sigmoid of the second half.
         """
 
     def prelu(self, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
         """prelu(Tensor input, Tensor weight) -> Tensor
 
-        `input` where it is above 0, and else its product with `weight`, one number, or one for each index of dimension
+        `input` where it is positive, else input * weight; `weight` has one number, or one for each index of dimension
         1.
         """
 
     def logit(self, eps: Real | None = None, *, out: Tensor | None = None) -> Tensor:
         """logit(Tensor input, float? eps=None) -> Tensor
 
-        log(input / (1 - input)), elementwise; with `eps`, input is first brought into eps to 1 - eps.
+        log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps.
         """
 
     def logit_(self, eps: Real | None = None) -> Self:
         """logit(Tensor input, float? eps=None) -> Tensor
 
-        log(input / (1 - input)), elementwise; with `eps`, input is first brought into eps to 1 - eps.
+        log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps.
 
         Written into `input` itself.
         """
@@ -6215,22 +6225,22 @@ class TensorOperators:
         """multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, str
         reduction='mean') -> Tensor
 
-        The sum over the other classes of (margin - the class's score + theirs) to the power of `p`, 1 or 2, where that
-        is above 0, divided by their count and times `weight` of the class.
+        The sum over the other classes of max(0, margin - score of the target + score of the other) to the power `p`, 1
+        or 2, divided by the number of classes and multiplied by the target's `weight`.
         """
 
     def fmod(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """fmod(Tensor input, Tensor other) -> Tensor
 
-        What is left of `input` after taking off `other` as often as it fits, with the sign of `input`, elementwise.
-        Exact; NaN by 0, and of integers 0.
+        The remainder of input / other with the sign of `input`, elementwise. Exact; NaN if `other` is 0, or 0 for
+        integers.
         """
 
     def fmod_(self, other: Tensor | Number) -> Self:
         """fmod(Tensor input, Tensor other) -> Tensor
 
-        What is left of `input` after taking off `other` as often as it fits, with the sign of `input`, elementwise.
-        Exact; NaN by 0, and of integers 0.
+        The remainder of input / other with the sign of `input`, elementwise. Exact; NaN if `other` is 0, or 0 for
+        integers.
 
         Written into `input` itself.
         """
@@ -6238,15 +6248,15 @@ class TensorOperators:
     def remainder(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """remainder(Tensor input, Tensor other) -> Tensor
 
-        What is left of `input` after taking off `other` floor(input / other) times, with the sign of `other`,
-        elementwise. NaN by 0, and of integers 0.
+        input - other * floor(input / other), which has the sign of `other`, elementwise. NaN if `other` is 0, or 0 for
+        integers.
         """
 
     def remainder_(self, other: Tensor | Number) -> Self:
         """remainder(Tensor input, Tensor other) -> Tensor
 
-        What is left of `input` after taking off `other` floor(input / other) times, with the sign of `other`,
-        elementwise. NaN by 0, and of integers 0.
+        input - other * floor(input / other), which has the sign of `other`, elementwise. NaN if `other` is 0, or 0 for
+        integers.
 
         Written into `input` itself.
         """
@@ -6254,13 +6264,13 @@ class TensorOperators:
     def floor_divide(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """floor_divide(Tensor input, Tensor other) -> Tensor
 
-        The largest whole number that is not above input / other, elementwise. Of integers, 0 by 0.
+        floor(input / other), elementwise. For integers, 0 if `other` is 0.
         """
 
     def floor_divide_(self, other: Tensor | Number) -> Self:
         """floor_divide(Tensor input, Tensor other) -> Tensor
 
-        The largest whole number that is not above input / other, elementwise. Of integers, 0 by 0.
+        floor(input / other), elementwise. For integers, 0 if `other` is 0.
 
         Written into `input` itself.
         """
@@ -6268,13 +6278,13 @@ class TensorOperators:
     def frac(self, *, out: Tensor | None = None) -> Tensor:
         """frac(Tensor input) -> Tensor
 
-        `input` without its whole part, elementwise; it keeps the sign.
+        The fractional part of `input`, with its sign, elementwise.
         """
 
     def frac_(self) -> Self:
         """frac(Tensor input) -> Tensor
 
-        `input` without its whole part, elementwise; it keeps the sign.
+        The fractional part of `input`, with its sign, elementwise.
 
         Written into `input` itself.
         """
@@ -6282,15 +6292,15 @@ class TensorOperators:
     def copysign(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """copysign(Tensor input, Tensor other) -> Tensor
 
-        The size of `input` with the sign of `other`, elementwise; that of -0 counts, that of a NaN is open. Integers
-        are taken as the default dtype.
+        The absolute value of `input` with the sign of `other`, elementwise. -0 counts as negative; the sign of a NaN is
+        unspecified. Integers are converted to the default dtype.
         """
 
     def copysign_(self, other: Tensor | Number) -> Self:
         """copysign(Tensor input, Tensor other) -> Tensor
 
-        The size of `input` with the sign of `other`, elementwise; that of -0 counts, that of a NaN is open. Integers
-        are taken as the default dtype.
+        The absolute value of `input` with the sign of `other`, elementwise. -0 counts as negative; the sign of a NaN is
+        unspecified. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -6298,15 +6308,15 @@ class TensorOperators:
     def sign(self, *, out: Tensor | None = None) -> Tensor:
         """sign(Tensor input) -> Tensor
 
-        1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN. Complex numbers are divided
-        by their absolute value, as by `sgn`; NaN stays.
+        1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex numbers are divided
+        by their absolute value, as by `sgn`; for them, NaN stays NaN.
         """
 
     def sign_(self) -> Self:
         """sign(Tensor input) -> Tensor
 
-        1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN. Complex numbers are divided
-        by their absolute value, as by `sgn`; NaN stays.
+        1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex numbers are divided
+        by their absolute value, as by `sgn`; for them, NaN stays NaN.
 
         Written into `input` itself.
         """
@@ -6328,13 +6338,13 @@ class TensorOperators:
     def fmax(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """fmax(Tensor input, Tensor other) -> Tensor
 
-        The larger of `input` and `other`, elementwise; if one is NaN, the other one.
+        The larger of `input` and `other`, elementwise; if one is NaN, the other.
         """
 
     def fmax_(self, other: Tensor) -> Self:
         """fmax(Tensor input, Tensor other) -> Tensor
 
-        The larger of `input` and `other`, elementwise; if one is NaN, the other one.
+        The larger of `input` and `other`, elementwise; if one is NaN, the other.
 
         Written into `input` itself.
         """
@@ -6342,13 +6352,13 @@ class TensorOperators:
     def fmin(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """fmin(Tensor input, Tensor other) -> Tensor
 
-        The smaller of `input` and `other`, elementwise; if one is NaN, the other one.
+        The smaller of `input` and `other`, elementwise; if one is NaN, the other.
         """
 
     def fmin_(self, other: Tensor) -> Self:
         """fmin(Tensor input, Tensor other) -> Tensor
 
-        The smaller of `input` and `other`, elementwise; if one is NaN, the other one.
+        The smaller of `input` and `other`, elementwise; if one is NaN, the other.
 
         Written into `input` itself.
         """
@@ -6356,15 +6366,13 @@ class TensorOperators:
     def lerp(self, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """lerp(Tensor input, Tensor end, Tensor weight) -> Tensor
 
-        The point between `input` and `end` that `weight` says: input + weight * (end - input), elementwise, and from
-        the nearer of the two.
+        Linear interpolation, input + weight * (end - input), elementwise, computed from the nearer end.
         """
 
     def lerp_(self, end: Tensor, weight: Tensor | Number) -> Self:
         """lerp(Tensor input, Tensor end, Tensor weight) -> Tensor
 
-        The point between `input` and `end` that `weight` says: input + weight * (end - input), elementwise, and from
-        the nearer of the two.
+        Linear interpolation, input + weight * (end - input), elementwise, computed from the nearer end.
 
         Written into `input` itself.
         """
@@ -6402,9 +6410,9 @@ class TensorOperators:
     ) -> Tensor:
         """bernoulli(Tensor input, float? p=None, *, Generator? generator=None) -> Tensor
 
-        1 with the probability that the element of `input` says, else 0. With `p`, that is everyone's probability and
-        `input` says the shape alone. Probabilities are numbers from 0 to 1; to look at those of `input` it waits for
-        the device, but not while a graph is captured. No gradient goes through.
+        1 with the probability in each element of `input`, else 0. With `p`, that is the probability everywhere, and
+        `input` only gives the shape. Probabilities are numbers from 0 to 1; to check those of `input`, the call waits
+        for the device, except while a graph is captured. No gradient flows through.
         """
 
     def multinomial(
@@ -6413,21 +6421,21 @@ class TensorOperators:
     ) -> Tensor:
         """multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor
 
-        int64 indices into the last dimension of `input`, a vector or a matrix, drawn with probabilities in proportion
-        to its elements, which are at least 0, finite, and not all 0. Without `replacement` no index comes twice in a
-        row. Waits for the device.
+        int64 indices into the last dimension of `input`, a vector or a matrix, drawn with probabilities proportional to
+        its elements, which must be nonnegative, finite, and not all 0. Without `replacement`, no index is drawn twice
+        in a row. Waits for the device.
         """
 
     def exp2(self, *, out: Tensor | None = None) -> Tensor:
         """exp2(Tensor input) -> Tensor
 
-        2 to the power of `input`, elementwise. Integers are taken as the default dtype.
+        2 to the power of `input`, elementwise. Integers are converted to the default dtype.
         """
 
     def exp2_(self) -> Self:
         """exp2(Tensor input) -> Tensor
 
-        2 to the power of `input`, elementwise. Integers are taken as the default dtype.
+        2 to the power of `input`, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -6435,13 +6443,13 @@ class TensorOperators:
     def log2(self, *, out: Tensor | None = None) -> Tensor:
         """log2(Tensor input) -> Tensor
 
-        The logarithm to the base 2, elementwise. Integers are taken as the default dtype.
+        The logarithm to base 2, elementwise. Integers are converted to the default dtype.
         """
 
     def log2_(self) -> Self:
         """log2(Tensor input) -> Tensor
 
-        The logarithm to the base 2, elementwise. Integers are taken as the default dtype.
+        The logarithm to base 2, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -6449,13 +6457,13 @@ class TensorOperators:
     def log10(self, *, out: Tensor | None = None) -> Tensor:
         """log10(Tensor input) -> Tensor
 
-        The logarithm to the base 10, elementwise. Integers are taken as the default dtype.
+        The logarithm to base 10, elementwise. Integers are converted to the default dtype.
         """
 
     def log10_(self) -> Self:
         """log10(Tensor input) -> Tensor
 
-        The logarithm to the base 10, elementwise. Integers are taken as the default dtype.
+        The logarithm to base 10, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -6463,13 +6471,13 @@ class TensorOperators:
     def erfc(self, *, out: Tensor | None = None) -> Tensor:
         """erfc(Tensor input) -> Tensor
 
-        1 - erf(input), elementwise, without loss where that is small. Integers are taken as the default dtype.
+        1 - erf(input), elementwise, accurate where the result is small. Integers are converted to the default dtype.
         """
 
     def erfc_(self) -> Self:
         """erfc(Tensor input) -> Tensor
 
-        1 - erf(input), elementwise, without loss where that is small. Integers are taken as the default dtype.
+        1 - erf(input), elementwise, accurate where the result is small. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -6477,14 +6485,14 @@ class TensorOperators:
     def ndtr(self, *, out: Tensor | None = None) -> Tensor:
         """ndtr(Tensor input) -> Tensor
 
-        The part of a normal distribution below `input`, erfc(-input / sqrt(2)) / 2, elementwise. Integers are taken as
+        The normal cumulative distribution function, erfc(-input / sqrt(2)) / 2, elementwise. Integers are converted to
         the default dtype.
         """
 
     def ndtr_(self) -> Self:
         """ndtr(Tensor input) -> Tensor
 
-        The part of a normal distribution below `input`, erfc(-input / sqrt(2)) / 2, elementwise. Integers are taken as
+        The normal cumulative distribution function, erfc(-input / sqrt(2)) / 2, elementwise. Integers are converted to
         the default dtype.
 
         Written into `input` itself.
@@ -6493,13 +6501,13 @@ class TensorOperators:
     def logaddexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """logaddexp(Tensor input, Tensor other) -> Tensor
 
-        log(exp(input) + exp(other)), elementwise, without overflow on the way.
+        log(exp(input) + exp(other)), elementwise, without intermediate overflow.
         """
 
     def logaddexp_(self, other: Tensor) -> Self:
         """logaddexp(Tensor input, Tensor other) -> Tensor
 
-        log(exp(input) + exp(other)), elementwise, without overflow on the way.
+        log(exp(input) + exp(other)), elementwise, without intermediate overflow.
 
         Written into `input` itself.
         """
@@ -6507,13 +6515,13 @@ class TensorOperators:
     def logaddexp2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """logaddexp2(Tensor input, Tensor other) -> Tensor
 
-        log2(2 ** input + 2 ** other), elementwise, without overflow on the way.
+        log2(2 ** input + 2 ** other), elementwise, without intermediate overflow.
         """
 
     def logaddexp2_(self, other: Tensor) -> Self:
         """logaddexp2(Tensor input, Tensor other) -> Tensor
 
-        log2(2 ** input + 2 ** other), elementwise, without overflow on the way.
+        log2(2 ** input + 2 ** other), elementwise, without intermediate overflow.
 
         Written into `input` itself.
         """
@@ -6521,15 +6529,15 @@ class TensorOperators:
     def ldexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """ldexp(Tensor input, Tensor other) -> Tensor
 
-        input * 2 ** other, elementwise, by two factors of the same side, so that neither leaves the range before the
-        result does. Integers are taken as the default dtype.
+        input * 2 ** other, elementwise, in two steps, so that no intermediate value leaves the range before the result
+        does. Integers are converted to the default dtype.
         """
 
     def ldexp_(self, other: Tensor) -> Self:
         """ldexp(Tensor input, Tensor other) -> Tensor
 
-        input * 2 ** other, elementwise, by two factors of the same side, so that neither leaves the range before the
-        result does. Integers are taken as the default dtype.
+        input * 2 ** other, elementwise, in two steps, so that no intermediate value leaves the range before the result
+        does. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -6537,15 +6545,15 @@ class TensorOperators:
     def xlogy(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """xlogy(Tensor input, Tensor other) -> Tensor
 
-        input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are taken as the
-        default dtype.
+        input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are converted to
+        the default dtype.
         """
 
     def xlogy_(self, other: Tensor) -> Self:
         """xlogy(Tensor input, Tensor other) -> Tensor
 
-        input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are taken as the
-        default dtype.
+        input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are converted to
+        the default dtype.
 
         Written into `input` itself.
         """
@@ -6553,15 +6561,15 @@ class TensorOperators:
     def xlog1py(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """xlog1py(Tensor input, Tensor other) -> Tensor
 
-        input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are taken as the
-        default dtype.
+        input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are converted to
+        the default dtype.
         """
 
     def xlog1py_(self, other: Tensor | Number) -> Self:
         """xlog1py(Tensor input, Tensor other) -> Tensor
 
-        input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are taken as the
-        default dtype.
+        input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are converted to
+        the default dtype.
 
         Written into `input` itself.
         """
@@ -6569,13 +6577,13 @@ class TensorOperators:
     def entr(self, *, out: Tensor | None = None) -> Tensor:
         """entr(Tensor input) -> Tensor
 
-        -input * log(input), elementwise; 0 at 0, and -inf below. Integers are taken as the default dtype.
+        -input * log(input), elementwise; 0 at 0, and -inf below 0. Integers are converted to the default dtype.
         """
 
     def entr_(self) -> Self:
         """entr(Tensor input) -> Tensor
 
-        -input * log(input), elementwise; 0 at 0, and -inf below. Integers are taken as the default dtype.
+        -input * log(input), elementwise; 0 at 0, and -inf below 0. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -6585,7 +6593,7 @@ class TensorOperators:
     ) -> Tensor:
         """empty_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-        A tensor of `input`'s shape whose values are not set. Dtype and device are those of `input` unless given.
+        A tensor of `input`'s shape with uninitialized values, by default with the dtype and device of `input`.
         """
 
     def zeros_like(
@@ -6593,7 +6601,7 @@ class TensorOperators:
     ) -> Tensor:
         """zeros_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-        Zeros of `input`'s shape. Dtype and device are those of `input` unless given.
+        Zeros in `input`'s shape, by default with the dtype and device of `input`.
         """
 
     def ones_like(
@@ -6601,7 +6609,7 @@ class TensorOperators:
     ) -> Tensor:
         """ones_like(Tensor input, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-        Ones of `input`'s shape. Dtype and device are those of `input` unless given.
+        Ones in `input`'s shape, by default with the dtype and device of `input`.
         """
 
     def full_like(
@@ -6610,14 +6618,14 @@ class TensorOperators:
     ) -> Tensor:
         """full_like(Tensor input, Scalar fill_value, *, Dtype? dtype=None, Device? device=None) -> Tensor
 
-        One value in `input`'s shape. Dtype and device are those of `input` unless given.
+        A tensor of `input`'s shape filled with one value, by default with the dtype and device of `input`.
         """
 
     def masked_fill_(self, mask: Tensor, value: Number) -> Self:
         """masked_fill(Tensor input, Tensor mask, Scalar value) -> Tensor
 
-        `input` with `value` where `mask`, a bool tensor that broadcasts with it, holds. `value` is taken in input's
-        dtype.
+        `input` with `value` where `mask`, a bool tensor that broadcasts with it, is true. `value` is converted to
+        input's dtype.
 
         Written into `input` itself.
         """
@@ -6625,24 +6633,22 @@ class TensorOperators:
     def masked_select(self, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
         """masked_select(Tensor input, Tensor mask) -> Tensor
 
-        The elements of `input` where `mask`, a bool tensor that broadcasts with it, holds, in row-major order, as a
-        vector.
+        The elements of `input` where `mask`, a bool tensor that broadcasts with it, is true, as a vector in row-major
+        order.
         """
 
     def masked_scatter(self, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
         """masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor
 
-        `input` with the elements of `source`, one after the other, where `mask` holds, a bool tensor that broadcasts
-        with it. More of those places than `source` has elements are an error, at the latest when the stream is
-        synchronized.
+        `input` with consecutive elements of `source` where `mask`, a bool tensor that broadcasts with it, is true. It
+        is an error if `source` has too few elements, reported at the latest when the stream is synchronized.
         """
 
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
         """masked_scatter(Tensor input, Tensor mask, Tensor source) -> Tensor
 
-        `input` with the elements of `source`, one after the other, where `mask` holds, a bool tensor that broadcasts
-        with it. More of those places than `source` has elements are an error, at the latest when the stream is
-        synchronized.
+        `input` with consecutive elements of `source` where `mask`, a bool tensor that broadcasts with it, is true. It
+        is an error if `source` has too few elements, reported at the latest when the stream is synchronized.
 
         Written into `input` itself.
         """
@@ -6650,15 +6656,15 @@ class TensorOperators:
     def fill_diagonal(self, fill_value: Number, wrap: Bool = False, *, out: Tensor | None = None) -> Tensor:
         """fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
 
-        `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value` where all indices
-        are equal. With `wrap` the diagonal of a tall matrix starts again one row below its end.
+        `input` with `fill_value` where all indices are equal: a matrix, or a tensor of more dimensions of equal size.
+        With `wrap`, the diagonal of a tall matrix starts again one row below its end.
         """
 
     def fill_diagonal_(self, fill_value: Number, wrap: Bool = False) -> Self:
         """fill_diagonal(Tensor input, Scalar fill_value, bool wrap=False) -> Tensor
 
-        `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value` where all indices
-        are equal. With `wrap` the diagonal of a tall matrix starts again one row below its end.
+        `input` with `fill_value` where all indices are equal: a matrix, or a tensor of more dimensions of equal size.
+        With `wrap`, the diagonal of a tall matrix starts again one row below its end.
 
         Written into `input` itself.
         """
@@ -6666,8 +6672,8 @@ class TensorOperators:
     def index_fill_(self, dim: SupportsIndex, index: Tensor, value: Number) -> Self:
         """index_fill(Tensor input, int dim, Tensor index, Scalar value) -> Tensor
 
-        `input` with `value` in the slices along `dim` that `index`, a vector of int64 or int32, names; negative ones
-        count from the end. An index outside of `input` is an error, at the latest when its stream is synchronized.
+        `input` with `value` in the slices along `dim` that `index`, a vector of int64 or int32, names; negative indices
+        count from the end. An index out of range is an error, reported at the latest when the stream is synchronized.
 
         Written into `input` itself.
         """
@@ -6677,15 +6683,17 @@ class TensorOperators:
     ) -> Tensor:
         """index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
-        `input` with `alpha` times the slices of `source` along `dim` added to those that `index`, a vector of int64 or
-        int32, names. An index outside of `input` is an error, at the latest when its stream is synchronized.
+        `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a vector of
+        int64 or int32, names. An index out of range is an error, reported at the latest when the stream is
+        synchronized.
         """
 
     def index_add_(self, dim: SupportsIndex, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Self:
         """index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
-        `input` with `alpha` times the slices of `source` along `dim` added to those that `index`, a vector of int64 or
-        int32, names. An index outside of `input` is an error, at the latest when its stream is synchronized.
+        `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a vector of
+        int64 or int32, names. An index out of range is an error, reported at the latest when the stream is
+        synchronized.
 
         Written into `input` itself.
         """
@@ -6693,17 +6701,17 @@ class TensorOperators:
     def index_copy(self, dim: SupportsIndex, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
         """index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor
 
-        `input` with the slices of `source` along `dim` in the place of those that `index`, a vector of int64 or int32,
-        names; of several for one place it is the last. An index outside of `input` is an error, at the latest when its
-        stream is synchronized.
+        `input` with the slices along `dim` that `index`, a vector of int64 or int32, names replaced by those of
+        `source`. If an index occurs more than once, the last slice counts. An index out of range is an error, reported
+        at the latest when the stream is synchronized.
         """
 
     def index_copy_(self, dim: SupportsIndex, index: Tensor, source: Tensor) -> Self:
         """index_copy(Tensor input, int dim, Tensor index, Tensor source) -> Tensor
 
-        `input` with the slices of `source` along `dim` in the place of those that `index`, a vector of int64 or int32,
-        names; of several for one place it is the last. An index outside of `input` is an error, at the latest when its
-        stream is synchronized.
+        `input` with the slices along `dim` that `index`, a vector of int64 or int32, names replaced by those of
+        `source`. If an index occurs more than once, the last slice counts. An index out of range is an error, reported
+        at the latest when the stream is synchronized.
 
         Written into `input` itself.
         """
@@ -6711,15 +6719,17 @@ class TensorOperators:
     def put(self, index: Tensor, source: Tensor, accumulate: Bool = False, *, out: Tensor | None = None) -> Tensor:
         """put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
-        `input` with the elements of `source` at the places that `index`, of as many, names in row-major order; negative
-        ones count from the end. With `accumulate` they are added, else of several for one place it is the last.
+        `input` with the elements of `source` at the positions that `index`, of the same size, gives in row-major order;
+        negative ones count from the end. With `accumulate` they are added; otherwise, if a position occurs more than
+        once, the last element counts.
         """
 
     def put_(self, index: Tensor, source: Tensor, accumulate: Bool = False) -> Self:
         """put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
-        `input` with the elements of `source` at the places that `index`, of as many, names in row-major order; negative
-        ones count from the end. With `accumulate` they are added, else of several for one place it is the last.
+        `input` with the elements of `source` at the positions that `index`, of the same size, gives in row-major order;
+        negative ones count from the end. With `accumulate` they are added; otherwise, if a position occurs more than
+        once, the last element counts.
 
         Written into `input` itself.
         """
@@ -6727,14 +6737,14 @@ class TensorOperators:
     def fft_c2c(self, dim: SupportsIndex, scale: Real, forward: Bool, *, out: Tensor | None = None) -> Tensor:
         """fft_c2c(Tensor input, int dim, float scale, bool forward) -> Tensor
 
-        The sums of input[j] * exp(-2 pi i j k / n) along `dim` times `scale`, or with exp(2 pi i j k / n) if not
-        `forward`: what transforms of complex numbers are made of.
+        The transform that complex transforms consist of: `scale` times the sums of input[j] * exp(-2 pi i j k / n)
+        along `dim`, or of input[j] * exp(2 pi i j k / n) if not `forward`.
         """
 
     def fft_r2c(self, dim: SupportsIndex, scale: Real, forward: Bool, *, out: Tensor | None = None) -> Tensor:
         """fft_r2c(Tensor input, int dim, float scale, bool forward) -> Tensor
 
-        The first n / 2 + 1 results of fft_c2c of n real numbers along `dim`.
+        The first n / 2 + 1 results of fft_c2c for n real numbers along `dim`.
         """
 
     def fft_c2r(
@@ -6742,9 +6752,9 @@ class TensorOperators:
     ) -> Tensor:
         """fft_c2r(Tensor input, int n, int dim, float scale, bool forward) -> Tensor
 
-        The `n` real numbers that are fft_c2c of a line whose first n / 2 + 1 elements are those of `input` along `dim`,
-        and whose others are the conjugates of these. The imaginary parts of the first, and of the one in the middle of
-        an even number, count as 0.
+        fft_c2c of a line of `n` elements along `dim` whose first n / 2 + 1 elements are given by `input` and whose
+        others are their conjugates, so that the result is real. The imaginary parts of the first element, and of the
+        middle one if n is even, are taken as 0.
         """
 
     def fft_fft(
@@ -6753,9 +6763,9 @@ class TensorOperators:
     ) -> Tensor:
         """fft_fft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor
 
-        The discrete Fourier transform of `input` along `dim`, cut or filled up with zeros to `n` elements, as complex
+        The discrete Fourier transform of `input` along `dim`, cut or padded with zeros to `n` elements, as complex
         numbers: the sums of input[j] * exp(-2 pi i j k / n). Norms: 'backward' divides by n in the inverse transform,
-        'forward' in the forward one, and 'ortho' by its root in both.
+        'forward' in the forward one, and 'ortho' by sqrt(n) in both.
         """
 
     def fft_ifft(
@@ -6773,7 +6783,7 @@ class TensorOperators:
     ) -> Tensor:
         """fft_rfft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor
 
-        The first n / 2 + 1 results of fft_fft of real numbers, of which the others are the conjugates.
+        The first n / 2 + 1 results of fft_fft for real numbers; the others are their conjugates.
         """
 
     def fft_irfft(
@@ -6782,8 +6792,8 @@ class TensorOperators:
     ) -> Tensor:
         """fft_irfft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor
 
-        The inverse of fft_rfft: `n` real numbers, by default 2 * (m - 1), of the first half of a spectrum, m elements
-        along `dim`.
+        The inverse of fft_rfft: `n` real numbers, by default 2 * (m - 1), from the m elements of half a spectrum along
+        `dim`.
         """
 
     def fft_hfft(
@@ -6792,8 +6802,8 @@ class TensorOperators:
     ) -> Tensor:
         """fft_hfft(Tensor input, int? n=None, int dim=-1, str norm='backward') -> Tensor
 
-        The transform, `n` real numbers, by default 2 * (m - 1), of a signal whose second half is the conjugate of its
-        first, which is given: m elements along `dim`.
+        The transform of a signal whose second half is the conjugate of its first half, which is given: `n` real
+        numbers, by default 2 * (m - 1), from m elements along `dim`.
         """
 
     def fft_ihfft(
@@ -6810,8 +6820,8 @@ class TensorOperators:
     ) -> Tensor:
         """fft_fftn(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-        fft_fft along each of the dimensions `dim`, brought to the sizes `s`. Without `dim` they are the last ones that
-        `s` has sizes for, or all.
+        fft_fft along each dimension of `dim`, cut or padded to the sizes `s`. By default, `dim` is the last dimensions
+        that `s` has sizes for, or all.
         """
 
     def fft_ifftn(
@@ -6827,7 +6837,7 @@ class TensorOperators:
     ) -> Tensor:
         """fft_rfftn(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-        fft_rfft along the last of the dimensions `dim` of real numbers, and fft_fft along the others, brought to the
+        fft_rfft of real numbers along the last dimension of `dim`, and fft_fft along the others, cut or padded to the
         sizes `s`.
         """
 
@@ -6836,7 +6846,7 @@ class TensorOperators:
     ) -> Tensor:
         """fft_irfftn(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-        The inverse of fft_rfftn, whose last size is by default 2 * (m - 1) of m elements.
+        The inverse of fft_rfftn; the last size is by default 2 * (m - 1) for m elements.
         """
 
     def fft_fft2(
@@ -6844,7 +6854,7 @@ class TensorOperators:
     ) -> Tensor:
         """fft_fft2(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-        fft_fftn of `dim`, by default the last two dimensions.
+        fft_fftn over the dimensions `dim`, by default the last two.
         """
 
     def fft_ifft2(
@@ -6852,7 +6862,7 @@ class TensorOperators:
     ) -> Tensor:
         """fft_ifft2(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-        fft_ifftn of `dim`, by default the last two dimensions.
+        fft_ifftn over the dimensions `dim`, by default the last two.
         """
 
     def fft_rfft2(
@@ -6860,7 +6870,7 @@ class TensorOperators:
     ) -> Tensor:
         """fft_rfft2(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-        fft_rfftn of `dim`, by default the last two dimensions.
+        fft_rfftn over the dimensions `dim`, by default the last two.
         """
 
     def fft_irfft2(
@@ -6868,7 +6878,7 @@ class TensorOperators:
     ) -> Tensor:
         """fft_irfft2(Tensor input, int[]? s=None, int[]? dim=None, str norm='backward') -> Tensor
 
-        fft_irfftn of `dim`, by default the last two dimensions.
+        fft_irfftn over the dimensions `dim`, by default the last two.
         """
 
     def stft(
@@ -6880,10 +6890,11 @@ class TensorOperators:
         center=True, str pad_mode='reflect', bool normalized=False, bool onesided=True, bool return_complex=True) ->
         Tensor
 
-        The transforms of frames of `n_fft` elements of a signal, or of each in a batch, `hop_length` (by default a
-        quarter of it) apart, times the `window`, [..., frequencies, frames]. With `center` the signal is padded by half
-        a frame at both ends. `normalized` ones are divided by the root of n_fft, and `onesided` ones, of real signals
-        alone, have n_fft / 2 + 1 frequencies. Without `return_complex` the two parts are a last dimension.
+        The short-time Fourier transform of a signal, or of a batch of signals: the transforms of frames of `n_fft`
+        elements that start `hop_length` apart (by default a quarter of n_fft) and are multiplied by `window`, as [...,
+        frequencies, frames]. `center` pads the signal by half a frame at both ends. `normalized` divides by
+        sqrt(n_fft). `onesided`, for real signals only, keeps n_fft / 2 + 1 frequencies. Without `return_complex`, real
+        and imaginary parts are a last dimension.
         """
 
     def istft(
@@ -6894,33 +6905,33 @@ class TensorOperators:
         """istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool
         center=True, bool normalized=False, bool onesided=True, int? length=None, bool return_complex=False) -> Tensor
 
-        The signal of the transforms of frames, [..., frequencies, frames], that stft made with the same arguments: each
-        frame is transformed back and multiplied by the `window`, and the sum of those that overlap is divided by the
-        sum of the squares of their windows; where no window reaches, by 0. With `center` half a frame is cut off at
-        both ends. The result has `length` elements, with zeros where there are no frames, or as many as the frames
-        reach. `return_complex` of frames that are not `onesided` gives complex signals.
+        The inverse of stft with the same arguments, from [..., frequencies, frames]: each frame is transformed back and
+        multiplied by `window`; overlapping frames are added, and the sum is divided by the sum of the squared windows,
+        which is 0 where no window reaches. `center` cuts half a frame off both ends. The result has `length` elements,
+        with zeros beyond the frames, or as many as the frames reach. With `return_complex`, frames that are not
+        `onesided` give complex signals.
         """
 
     def gammainc(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """gammainc(Tensor input, Tensor other) -> Tensor
 
-        The lower incomplete gamma function over gamma(input), the integral up to `other`; both are 0 or more, else it
-        is NaN. Integers are taken as the default dtype.
+        The lower incomplete gamma function divided by gamma(input): the integral from 0 to `other`. NaN if either is
+        negative. Integers are converted to the default dtype.
         """
 
     def gammaincc(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """gammaincc(Tensor input, Tensor other) -> Tensor
 
-        The upper incomplete gamma function over gamma(input), the integral from `other` on; both are 0 or more, else it
-        is NaN. Integers are taken as the default dtype.
+        The upper incomplete gamma function divided by gamma(input): the integral from `other` to infinity. NaN if
+        either is negative. Integers are converted to the default dtype.
         """
 
     def zeta(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """zeta(Tensor input, Tensor other) -> Tensor
 
         Hurwitz's zeta function, the sum of (other + k) ** -input over all k from 0 on; inf where `input` is 1 or
-        `other` a negative whole number or 0, and NaN where `input` is less than 1, or no whole number beside a negative
-        `other`. Integers are taken as the default dtype.
+        `other` is 0 or a negative integer, and NaN where `input` is less than 1, or is not an integer while `other` is
+        negative. Integers are converted to the default dtype.
         """
 
     def scatter_reduce(
@@ -6930,9 +6941,9 @@ class TensorOperators:
         """scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) ->
         Tensor
 
-        A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` - by 'sum',
-        'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what src's alone give. An index outside of
-        `input` is an error, at the latest when its stream is synchronized.
+        A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` by 'sum', 'prod',
+        'mean', 'amax' or 'amin'. If `include_self` is false, the elements of src alone are reduced. An index out of
+        range is an error, reported at the latest when the stream is synchronized.
         """
 
     def scatter_reduce_(
@@ -6941,9 +6952,9 @@ class TensorOperators:
         """scatter_reduce(Tensor input, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) ->
         Tensor
 
-        A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` - by 'sum',
-        'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what src's alone give. An index outside of
-        `input` is an error, at the latest when its stream is synchronized.
+        A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` by 'sum', 'prod',
+        'mean', 'amax' or 'amin'. If `include_self` is false, the elements of src alone are reduced. An index out of
+        range is an error, reported at the latest when the stream is synchronized.
 
         Written into `input` itself.
         """
@@ -6955,9 +6966,9 @@ class TensorOperators:
         """index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) ->
         Tensor
 
-        A copy of `input` in which the slices along `dim` that `index`, a vector, names are reduced with those of
-        `source` - by 'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what source's alone give. An
-        index outside of `input` is an error, at the latest when its stream is synchronized.
+        A copy of `input` in which the slices along `dim` that the vector `index` names are reduced with those of
+        `source` by 'prod', 'mean', 'amax' or 'amin'. If `include_self` is false, the slices of source alone are
+        reduced. An index out of range is an error, reported at the latest when the stream is synchronized.
         """
 
     def index_reduce_(
@@ -6966,9 +6977,9 @@ class TensorOperators:
         """index_reduce(Tensor input, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) ->
         Tensor
 
-        A copy of `input` in which the slices along `dim` that `index`, a vector, names are reduced with those of
-        `source` - by 'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what source's alone give. An
-        index outside of `input` is an error, at the latest when its stream is synchronized.
+        A copy of `input` in which the slices along `dim` that the vector `index` names are reduced with those of
+        `source` by 'prod', 'mean', 'amax' or 'amin'. If `include_self` is false, the slices of source alone are
+        reduced. An index out of range is an error, reported at the latest when the stream is synchronized.
 
         Written into `input` itself.
         """
@@ -6981,38 +6992,38 @@ class TensorOperators:
         """embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, *, str mode='mean', Tensor?
         per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> Tensor
 
-        The mean, the sum ('sum') or the largest elements ('max') of the rows of `weight` that each bag of `input`
-        names. A row of a matrix is a bag; in a vector bags begin at `offsets`, of which the last is only an end with
-        `include_last_offset`. With `per_sample_weights` rows are multiplied before they are summed. The row
-        `padding_idx` is left out; -1 stands for none. A bag of nothing is 0.
+        The mean, the sum ('sum') or the maximum ('max') of the rows of `weight` that each bag of `input` names. Each
+        row of a matrix is a bag; in a vector, bags begin at `offsets`, whose last element only marks the end if
+        `include_last_offset` is set. `per_sample_weights` multiplies the rows before they are summed. The row
+        `padding_idx` is left out; -1 means none. An empty bag gives 0.
         """
 
     def gather(self, dim: SupportsIndex, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """gather(Tensor input, int dim, Tensor index) -> Tensor
 
-        The elements of `input` at `index` along `dim`; the result has index's shape. An index outside of `input` is an
-        error, at the latest when its stream is synchronized.
+        The elements of `input` at `index` along `dim`, in index's shape. An index out of range is an error, reported at
+        the latest when the stream is synchronized.
         """
 
     def index_select(self, dim: SupportsIndex, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """index_select(Tensor input, int dim, Tensor index) -> Tensor
 
-        The slices of `input` along `dim` that `index`, a vector, names. An index outside of `input` is an error, at the
-        latest when its stream is synchronized.
+        The slices of `input` along `dim` that the vector `index` names. An index out of range is an error, reported at
+        the latest when the stream is synchronized.
         """
 
     def scatter_add(self, dim: SupportsIndex, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
         """scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
 
-        A copy of `input` to which the elements of `src` are added at `index` along `dim`. An index outside of `input`
-        is an error, at the latest when its stream is synchronized.
+        A copy of `input` with the elements of `src` added at `index` along `dim`. An index out of range is an error,
+        reported at the latest when the stream is synchronized.
         """
 
     def scatter_add_(self, dim: SupportsIndex, index: Tensor, src: Tensor) -> Self:
         """scatter_add(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
 
-        A copy of `input` to which the elements of `src` are added at `index` along `dim`. An index outside of `input`
-        is an error, at the latest when its stream is synchronized.
+        A copy of `input` with the elements of `src` added at `index` along `dim`. An index out of range is an error,
+        reported at the latest when the stream is synchronized.
 
         Written into `input` itself.
         """
@@ -7020,8 +7031,8 @@ class TensorOperators:
     def one_hot(self, num_classes: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
         """one_hot(Tensor input, int num_classes=-1) -> Tensor
 
-        int64 zeros with a 1 at the class that `input`, a tensor of int64 or int32, names, along a new last dimension of
-        size `num_classes` (-1, the largest class plus 1).
+        int64 zeros with a 1 at the class that `input`, of int64 or int32, names, along a new last dimension of size
+        `num_classes` (-1 means the largest class plus 1).
         """
 
     def cumsum(self, dim: SupportsIndex, *, dtype: DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
@@ -7044,7 +7055,7 @@ class TensorOperators:
     ) -> _sort:
         """sort(Tensor input, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor values, Tensor indices)
 
-        The elements in order along `dim`, and the int64 indices that they had. NaN is the largest; -0 equals 0.
+        The elements in order along `dim`, and their original int64 indices. NaN is the largest; -0 equals 0.
         """
 
     def addmm(
@@ -7052,15 +7063,15 @@ class TensorOperators:
     ) -> Tensor:
         """addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-        beta * input + alpha * (mat1 by mat2), of matrices; `input` broadcasts to the product's shape, and is not looked
-        at if `beta` is 0.
+        beta * input + alpha * (mat1 @ mat2) for matrices; `input` broadcasts to the product's shape, and is ignored if
+        `beta` is 0.
         """
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self:
         """addmm(Tensor input, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-        beta * input + alpha * (mat1 by mat2), of matrices; `input` broadcasts to the product's shape, and is not looked
-        at if `beta` is 0.
+        beta * input + alpha * (mat1 @ mat2) for matrices; `input` broadcasts to the product's shape, and is ignored if
+        `beta` is 0.
 
         Written into `input` itself.
         """
@@ -7070,15 +7081,15 @@ class TensorOperators:
     ) -> Tensor:
         """baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-        beta * input + alpha * (batch1 by batch2), of batches of matrices; `input` broadcasts to the product's shape,
-        and is not looked at if `beta` is 0.
+        beta * input + alpha * (batch1 @ batch2) for batches of matrices; `input` broadcasts to the product's shape, and
+        is ignored if `beta` is 0.
         """
 
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self:
         """baddbmm(Tensor input, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-        beta * input + alpha * (batch1 by batch2), of batches of matrices; `input` broadcasts to the product's shape,
-        and is not looked at if `beta` is 0.
+        beta * input + alpha * (batch1 @ batch2) for batches of matrices; `input` broadcasts to the product's shape, and
+        is ignored if `beta` is 0.
 
         Written into `input` itself.
         """
@@ -7086,54 +7097,55 @@ class TensorOperators:
     def linear(self, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
         """linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor
 
-        `input` by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., out], by a vector of `in`
+        input @ weight^T + bias: `input` of [..., in] and `weight` of [out, in] give [..., out]; a `weight` of [in]
         gives [...].
         """
 
     def linalg_cholesky(self, *, upper: Bool = False, out: Tensor | None = None) -> Tensor:
         """linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor
 
-        The lower triangular L of Hermitian, positive definite matrices L L^H, or with `upper` its adjoint. Only that
-        half of `input` is read, and of its diagonal the real parts. Matrices that are not positive definite give NaN.
+        The lower triangular L with A = L L^H for Hermitian positive definite matrices A, or its adjoint with `upper`.
+        Only that half of `input`, and the real parts of its diagonal, are read. Matrices that are not positive definite
+        give NaN.
         """
 
     def cholesky_solve(self, input2: Tensor, upper: Bool = False, *, out: Tensor | None = None) -> Tensor:
         """cholesky_solve(Tensor input, Tensor input2, bool upper=False) -> Tensor
 
-        The X of A X = `input`, where `input2` is A's factor by linalg_cholesky.
+        The X with A X = `input`, where `input2` is A's factor from linalg_cholesky.
         """
 
     def cholesky_inverse(self, upper: Bool = False, *, out: Tensor | None = None) -> Tensor:
         """cholesky_inverse(Tensor input, bool upper=False) -> Tensor
 
-        The inverse of the matrices whose factors by linalg_cholesky `input` has.
+        The inverses of the matrices whose factors from linalg_cholesky are given in `input`.
         """
 
     def linalg_matrix_power(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """linalg_matrix_power(Tensor input, int n) -> Tensor
 
-        The product of `n` times the same square matrices; of their inverses for a negative n, and the identity for 0.
+        Square matrices to the integer power `n`: of their inverses if n is negative, and the identity if it is 0.
         """
 
     def linalg_matrix_exp(self, *, out: Tensor | None = None) -> Tensor:
         """linalg_matrix_exp(Tensor input) -> Tensor
 
-        The exponentials of square matrices, the sums of their powers over factorials. Columns whose absolute values add
-        up to more than 2^19 lose digits.
+        The exponentials of square matrices: the sums of their powers divided by factorials. Matrices with a column
+        whose absolute values add up to more than 2^19 lose digits.
         """
 
     def linalg_eigh(self, UPLO: Str = 'L', *, out: Sequence[Tensor] | None = None) -> _linalg_eigh:
         """linalg_eigh(Tensor input, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)
 
-        The eigenvalues of Hermitian matrices, the smallest first, and the eigenvectors, as columns, whose largest
-        component is positive; of complex ones it is the first of those as large within a thousandth. Only the lower
-        half of `input` is read, or the upper one with UPLO 'U', and of its diagonal the real parts.
+        The eigenvalues of Hermitian matrices in ascending order, and the eigenvectors as columns. The largest component
+        of each eigenvector is positive; in complex ones, it is the first of those within a thousandth of the largest.
+        Only the lower half of `input`, or the upper half with UPLO 'U', and the real parts of its diagonal are read.
         """
 
     def linalg_eigvalsh(self, UPLO: Str = 'L', *, out: Tensor | None = None) -> Tensor:
         """linalg_eigvalsh(Tensor input, str UPLO='L') -> Tensor
 
-        The eigenvalues of Hermitian matrices, the smallest first; see linalg_eigh.
+        The eigenvalues of Hermitian matrices in ascending order; see linalg_eigh.
         """
 
     def linalg_pinv(
@@ -7141,9 +7153,9 @@ class TensorOperators:
     ) -> Tensor:
         """linalg_pinv(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor
 
-        The pseudoinverses of matrices. Singular values up to `atol`, or the part `rtol` of the largest one, count as 0;
-        without `rtol` it is the larger size times the distance from 1 to the next number, or 0 if there is an `atol`.
-        With `hermitian`, the matrices are Hermitian, and only their lower half is read, but both by the derivative.
+        The pseudoinverses of matrices. Singular values up to `atol`, or up to `rtol` times the largest one, count as 0.
+        The default `rtol` is the larger size times the dtype's epsilon, or 0 if `atol` is given. With `hermitian`, the
+        matrices are Hermitian; only their lower half is read, while the derivative covers both halves.
         """
 
     def linalg_matrix_rank(
@@ -7151,7 +7163,7 @@ class TensorOperators:
     ) -> Tensor:
         """linalg_matrix_rank(Tensor input, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor
 
-        How many singular values of each matrix count, as linalg_pinv says, as int64.
+        The number of singular values of each matrix that do not count as 0 by the rules of linalg_pinv, as int64.
         """
 
     def linalg_matrix_norm(
@@ -7159,22 +7171,22 @@ class TensorOperators:
     ) -> Tensor:
         """linalg_matrix_norm(Tensor input, str ord='fro', int[]? dim=None, bool keepdim=False) -> Tensor
 
-        A norm of the matrices in the two dimensions `dim`, rows and columns, by default the last. Of `ord`: 'fro', the
-        root of the sum of squares; 'nuc', the sum of the singular values; '2' and '-2', the largest and the smallest of
-        them; '1' and '-1', the largest and the smallest sum of a column's absolute values; 'inf' and '-inf', those of a
-        row.
+        A norm of the matrices in the two dimensions `dim`, rows and columns, by default the last two. `ord` is 'fro',
+        the root of the sum of squares; 'nuc', the sum of the singular values; '2' or '-2', the largest or smallest
+        singular value; '1' or '-1', the largest or smallest sum of a column's absolute values; 'inf' or '-inf', the
+        same for rows.
         """
 
     def mse_loss(self, target: Tensor, reduction: Str = 'mean', *, out: Tensor | None = None) -> Tensor:
         """mse_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
 
-        The squared differences of `input` and `target`.
+        The squared differences between `input` and `target`.
         """
 
     def l1_loss(self, target: Tensor, reduction: Str = 'mean', *, out: Tensor | None = None) -> Tensor:
         """l1_loss(Tensor input, Tensor target, str reduction='mean') -> Tensor
 
-        The absolute differences of `input` and `target`.
+        The absolute differences between `input` and `target`.
         """
 
     def smooth_l1_loss(
@@ -7182,8 +7194,8 @@ class TensorOperators:
     ) -> Tensor:
         """smooth_l1_loss(Tensor input, Tensor target, str reduction='mean', float beta=1.0) -> Tensor
 
-        The absolute differences d of `input` and `target` less beta / 2; where they are below `beta`, d * d / (2 *
-        beta).
+        d - beta / 2 for the absolute differences d between `input` and `target`, or d * d / (2 * beta) where d is below
+        `beta`.
         """
 
     def binary_cross_entropy_with_logits(
@@ -7202,7 +7214,7 @@ class TensorOperators:
     ) -> Tensor:
         """kl_div(Tensor input, Tensor target, str reduction='mean', bool log_target=False) -> Tensor
 
-        target * (log(target) - input), in which `input` is log-probabilities, and so is `target` with `log_target`.
+        target * (log(target) - input). `input` holds log-probabilities, and so does `target` with `log_target`.
         `reduction` may also be 'batchmean', the sum divided by the first size.
         """
 
@@ -7213,8 +7225,9 @@ class TensorOperators:
         """nll_loss(Tensor input, Tensor target, Tensor? weight=None, int ignore_index=-100, str reduction='mean') ->
         Tensor
 
-        -input at the class that `target` names, times the class's `weight`; 0 where that is `ignore_index`. `input` is
-        [N, C] or [N, C, d1, ...] log-probabilities, or [C], and `target` has its shape without C. The mean is weighted.
+        -input at the class that `target` names, times the class's `weight`; 0 where `target` is `ignore_index`. `input`
+        holds log-probabilities, [N, C], [N, C, d1, ...] or [C], and `target` has its shape without C. The mean is
+        weighted.
         """
 
     def cross_entropy(
@@ -7225,15 +7238,15 @@ class TensorOperators:
         float label_smoothing=0.0) -> Tensor
 
         nll_loss of log_softmax(input) over the classes. `target` may also be probabilities, a floating tensor of
-        input's shape; then the mean is over the samples. `label_smoothing` takes that part of the target to all classes
-        alike.
+        input's shape; then the mean is over the samples. `label_smoothing` is the part of the target that is spread
+        over all classes equally.
         """
 
     def matmul(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """matmul(Tensor input, Tensor other) -> Tensor
 
-        The matrix product over the last two dimensions; the others broadcast. A vector is a row on the left, a column
-        on the right.
+        The matrix product over the last two dimensions; the others broadcast. A vector counts as a row on the left and
+        as a column on the right.
         """
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -7248,7 +7261,7 @@ class TensorOperators:
     def count_nonzero(self, *dim: SupportsIndex, out: Tensor | None = None) -> Tensor:
         """count_nonzero(Tensor input, int[]? dim=None) -> Tensor
 
-        How many elements over the dimensions `dim` (all, if none are given) are not zero, as int64. NaN is not zero.
+        The number of nonzero elements over the dimensions `dim` (all by default), as int64. NaN counts as nonzero.
         """
 
     def aminmax(
@@ -7256,7 +7269,7 @@ class TensorOperators:
     ) -> _aminmax:
         """aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)
 
-        The smallest and the largest element along `dim`, or of all; NaN if there is one.
+        The smallest and the largest element along `dim`, or of all; NaN if any element is NaN.
         """
 
     @overload
@@ -7270,8 +7283,8 @@ class TensorOperators:
     ) -> Tensor:
         """nansum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-        The sum over the dimensions `dim` (all, if none are given) with NaN taken as 0, computed in `dtype`. Integers
-        and bools are summed as int64.
+        The sum over the dimensions `dim` (all by default) with NaN counted as 0, computed in `dtype`. Integers and
+        bools are summed as int64.
         """
 
     @overload
@@ -7285,7 +7298,7 @@ class TensorOperators:
     ) -> Tensor:
         """nanmean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-        The mean of the elements over the dimensions `dim` (all, if none are given) that are not NaN; NaN where all are.
+        The mean over the dimensions `dim` (all by default) of the elements that are not NaN; NaN if all are NaN.
         """
 
     @overload
@@ -7300,7 +7313,7 @@ class TensorOperators:
     ) -> _var_mean:
         """var_mean(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
 
-        The variance, as `var` takes it, and the mean over the dimensions `dim` (all, if none are given).
+        The variance, as computed by `var`, and the mean over the dimensions `dim` (all by default).
         """
 
     @overload
@@ -7315,7 +7328,7 @@ class TensorOperators:
     ) -> _std_mean:
         """std_mean(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
 
-        The standard deviation, as `std` takes it, and the mean over the dimensions `dim` (all, if none are given).
+        The standard deviation, as computed by `std`, and the mean over the dimensions `dim` (all by default).
         """
 
     def nan_to_num(
@@ -7324,15 +7337,15 @@ class TensorOperators:
     ) -> Tensor:
         """nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
-        `input` with numbers in place of NaN (`nan`, 0 by default), infinity and its negative (`posinf` and `neginf`,
-        the largest and the smallest number of the dtype).
+        `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by default the largest
+        and the smallest number of the dtype).
         """
 
     def nan_to_num_(self, nan: Real | None = None, posinf: Real | None = None, neginf: Real | None = None) -> Self:
         """nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
-        `input` with numbers in place of NaN (`nan`, 0 by default), infinity and its negative (`posinf` and `neginf`,
-        the largest and the smallest number of the dtype).
+        `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by default the largest
+        and the smallest number of the dtype).
 
         Written into `input` itself.
         """
@@ -7343,8 +7356,8 @@ class TensorOperators:
     ) -> Tensor:
         """isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor
 
-        True where the distance of the two is at most `atol` plus `rtol` times abs(other), elementwise; equal infinities
-        are close, and NaN are with `equal_nan`.
+        True where abs(input - other) <= atol + rtol * abs(other), elementwise. Equal infinities are close, and NaNs are
+        with `equal_nan`.
         """
 
     def diff(
@@ -7353,8 +7366,8 @@ class TensorOperators:
     ) -> Tensor:
         """diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor
 
-        The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append` were joined to the
-        ends. Of bools it is whether they differ.
+        The differences between neighbours along `dim`, taken `n` times, after `prepend` and `append` were joined to the
+        ends. For bools, whether they differ.
         """
 
     def cumprod(self, dim: SupportsIndex, *, dtype: DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
@@ -7376,19 +7389,20 @@ class TensorOperators:
     ) -> Tensor:
         """_safe_softmax(Tensor input, int dim, Dtype? dtype=None) -> Tensor
 
-        softmax along `dim`, computed in `dtype`, with zeros where all elements are -infinity.
+        softmax along `dim`, computed in `dtype`, with zeros where all elements are -inf.
         """
 
     def copy(self) -> Tensor:
         """copy(Tensor input) -> Tensor
 
-        The same values in memory of their own, in the order of `input` if it is dense, else row-major.
+        A copy in new memory, in the memory order of `input` if it is dense, else row-major.
         """
 
     def cast(self, dtype: DtypeLike) -> Tensor:
         """cast(Tensor input, Dtype dtype) -> Tensor
 
-        The values as `dtype`. Floating to integral truncates toward zero; nonzero (NaN too) is true.
+        The values converted to `dtype`. Floating to integral truncates toward zero; to bool, nonzero values (NaN too)
+        become true.
         """
 
     @overload
@@ -7404,8 +7418,8 @@ class TensorOperators:
         """layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) ->
         Tensor
 
-        (input - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the last dimensions, whose
-        sizes are `normalized_shape`, as are those of `weight` and `bias`.
+        (input - mean) / sqrt(variance + eps) * weight + bias. Mean and variance are taken over the last dimensions,
+        whose sizes are `normalized_shape`; `weight` and `bias` have that shape.
         """
 
     @overload
@@ -7421,7 +7435,7 @@ class TensorOperators:
         """native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float
         eps=1e-05) -> (Tensor result, Tensor mean, Tensor rstd)
 
-        layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized dimensions have size 1.
+        layer_norm, with the mean and 1 / sqrt(variance + eps), in which normalized dimensions have size 1.
         """
 
     @overload
@@ -7436,8 +7450,8 @@ class TensorOperators:
     ) -> Tensor:
         """rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor
 
-        input / sqrt(mean of input * input + eps) * weight, with the mean over the last dimensions, whose sizes are
-        `normalized_shape`, as are those of `weight`. Without `eps`, the distance from 1 to the next number.
+        input / sqrt(mean(input * input) + eps) * weight. The mean is taken over the last dimensions, whose sizes are
+        `normalized_shape`; `weight` has that shape. The default `eps` is the dtype's epsilon.
         """
 
     @overload
@@ -7451,7 +7465,7 @@ class TensorOperators:
         """native_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float eps) -> (Tensor result, Tensor
         rstd)
 
-        rms_norm, and with it 1 / sqrt(mean of input * input + eps), whose normalized dimensions have size 1.
+        rms_norm, with 1 / sqrt(mean(input * input) + eps), in which normalized dimensions have size 1.
         """
 
     def group_norm(
@@ -7460,8 +7474,8 @@ class TensorOperators:
     ) -> Tensor:
         """group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor
 
-        (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and variance over each group of
-        neighbouring channels; then times `weight` and plus `bias`, which have a number for each channel.
+        (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and variance taken over each
+        group of adjacent channels, times `weight` plus `bias`, which have one number per channel.
         """
 
     def batch_norm(
@@ -7471,9 +7485,9 @@ class TensorOperators:
         """batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool
         training, float momentum, float eps) -> Tensor
 
-        (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each channel; then times `weight` and
-        plus `bias`. In training with the batch's own mean and variance, of which the running ones take over the part
-        `momentum`, in place (the variance as an unbiased one); otherwise with the running ones.
+        (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each channel, times `weight` plus
+        `bias`. In training, mean and variance are the batch's, and the running ones are updated in place by the part
+        `momentum` (with the unbiased variance); otherwise they are the running ones.
         """
 
     def native_batch_norm(
@@ -7482,7 +7496,7 @@ class TensorOperators:
         """native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor result, Tensor mean,
         Tensor variance)
 
-        batch_norm by the batch's own mean and biased variance of each channel, which it returns as well.
+        batch_norm with the batch's own mean and biased variance per channel, which are returned too.
         """
 
     def instance_norm(
@@ -7493,8 +7507,8 @@ class TensorOperators:
         """instance_norm(Tensor input, Tensor? weight=None, Tensor? bias=None, Tensor? running_mean=None, Tensor?
         running_var=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor
 
-        batch_norm of each image on its own. The running mean and variance, if there are any, take over the part
-        `momentum` of the images' mean ones, in place, and serve without `use_input_stats`.
+        batch_norm of each image on its own. The running mean and variance, if given, are updated in place by the part
+        `momentum` of the average over the images, and are used if `use_input_stats` is false.
         """
 
     def softmax(self, dim: SupportsIndex, *, dtype: DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
@@ -7520,8 +7534,8 @@ class TensorOperators:
     ) -> Tensor:
         """bucketize(Tensor input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor
 
-        The int64 places (int32 with `out_int32`) of `input` between the `boundaries`, a sorted vector, as searchsorted
-        finds them.
+        The int64 positions (int32 with `out_int32`) of `input` between the `boundaries`, a sorted vector, as in
+        searchsorted.
         """
 
     def bincount(
@@ -7529,8 +7543,8 @@ class TensorOperators:
     ) -> Tensor:
         """bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor
 
-        How often each number from 0 up to the largest of `input`, a vector of whole numbers from 0 on, occurs, as
-        int64, or the sums of the `weights` there. At least `minlength` numbers.
+        How often each number from 0 to the largest element of `input`, a vector of nonnegative integers, occurs, as
+        int64; or the sums of its `weights`. The result has at least `minlength` elements.
         """
 
     def histc(
@@ -7538,15 +7552,16 @@ class TensorOperators:
     ) -> Tensor:
         """histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor
 
-        How many elements lie in each of `bins` equal parts from `min` to `max`, the last of which holds its end; if
-        both are equal they are the smallest and the largest of `input`. Elements outside, and NaN, are not counted.
+        The number of elements in each of `bins` equal parts of the range from `min` to `max`; the last part includes
+        its end. If min and max are equal, they are the smallest and the largest element of `input`. Elements outside of
+        the range, and NaN, are not counted.
         """
 
     def unique_all(self, *, out: Sequence[Tensor] | None = None) -> _unique_all:
         """unique_all(Tensor input) -> (Tensor values, Tensor indices, Tensor inverse_indices, Tensor counts)
 
-        The different elements of `input` in order, the first place of each in row-major order, for each element which
-        of them it is, and how often each occurs. NaN equals nothing.
+        The distinct elements of `input` in ascending order; the position of the first occurrence of each, in row-major
+        order; for each element, which of them it is; and how often each occurs. NaN equals nothing.
         """
 
     def huber_loss(
@@ -7554,8 +7569,8 @@ class TensorOperators:
     ) -> Tensor:
         """huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor
 
-        d * d / 2 of the absolute differences d of `input` and `target`; where they are `delta` or more, delta * (d -
-        delta / 2).
+        d * d / 2 for the absolute differences d between `input` and `target`, or delta * (d - delta / 2) where d is
+        `delta` or more.
         """
 
     def soft_margin_loss(self, target: Tensor, reduction: Str = 'mean', *, out: Tensor | None = None) -> Tensor:
@@ -7569,7 +7584,7 @@ class TensorOperators:
     ) -> Tensor:
         """hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, str reduction='mean') -> Tensor
 
-        `input` where `target` is 1, and margin - input, but no less than 0, where it is -1.
+        `input` where `target` is 1, and max(0, margin - input) where it is -1.
         """
 
     def poisson_nll_loss(
@@ -7579,8 +7594,8 @@ class TensorOperators:
         """poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, float eps=1e-08, str
         reduction='mean') -> Tensor
 
-        exp(input) - target * input, or without `log_input`, input - target * log(input + eps). With `full` plus
-        Stirling's approximation of log(target!), where `target` is above 1.
+        exp(input) - target * input, or input - target * log(input + eps) if `log_input` is false. `full` adds
+        Stirling's approximation of log(target!) where `target` is above 1.
         """
 
     def binary_cross_entropy(
@@ -7588,9 +7603,9 @@ class TensorOperators:
     ) -> Tensor:
         """binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, str reduction='mean') -> Tensor
 
-        -(target * log(input) + (1 - target) * log(1 - input)) * weight, in which logarithms are no less than -100.
-        `input` is a probability: outside of 0 to 1 the loss is NaN. At exactly 0 and 1 the bounded logarithm passes no
-        gradient on; PyTorch's is 1e12 there. binary_cross_entropy_with_logits is more exact.
+        -(target * log(input) + (1 - target) * log(1 - input)) * weight, with logarithms limited to at least -100.
+        `input` is a probability; outside of 0 to 1 the loss is NaN. At exactly 0 and 1, the limited logarithm passes no
+        gradient on; PyTorch's gradient is 1e12 there. binary_cross_entropy_with_logits is more accurate.
         """
 
     def add(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
@@ -7624,13 +7639,13 @@ class TensorOperators:
     def mul(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """mul(Tensor input, Tensor other) -> Tensor
 
-        input * other, elementwise; of bools, their conjunction.
+        input * other, elementwise; for bools, logical and.
         """
 
     def mul_(self, other: Tensor | Number) -> Self:
         """mul(Tensor input, Tensor other) -> Tensor
 
-        input * other, elementwise; of bools, their conjunction.
+        input * other, elementwise; for bools, logical and.
 
         Written into `input` itself.
         """
@@ -7638,13 +7653,13 @@ class TensorOperators:
     def maximum(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """maximum(Tensor input, Tensor other) -> Tensor
 
-        The larger of `input` and `other`, elementwise; NaN if either is.
+        The larger of `input` and `other`, elementwise; NaN if either is NaN.
         """
 
     def maximum_(self, other: Tensor | Number) -> Self:
         """maximum(Tensor input, Tensor other) -> Tensor
 
-        The larger of `input` and `other`, elementwise; NaN if either is.
+        The larger of `input` and `other`, elementwise; NaN if either is NaN.
 
         Written into `input` itself.
         """
@@ -7652,13 +7667,13 @@ class TensorOperators:
     def minimum(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """minimum(Tensor input, Tensor other) -> Tensor
 
-        The smaller of `input` and `other`, elementwise; NaN if either is.
+        The smaller of `input` and `other`, elementwise; NaN if either is NaN.
         """
 
     def minimum_(self, other: Tensor | Number) -> Self:
         """minimum(Tensor input, Tensor other) -> Tensor
 
-        The smaller of `input` and `other`, elementwise; NaN if either is.
+        The smaller of `input` and `other`, elementwise; NaN if either is NaN.
 
         Written into `input` itself.
         """
@@ -7694,13 +7709,13 @@ class TensorOperators:
     def exp(self, *, out: Tensor | None = None) -> Tensor:
         """exp(Tensor input) -> Tensor
 
-        e to the power of `input`, elementwise. Integers are taken as the default dtype.
+        e to the power of `input`, elementwise. Integers are converted to the default dtype.
         """
 
     def exp_(self) -> Self:
         """exp(Tensor input) -> Tensor
 
-        e to the power of `input`, elementwise. Integers are taken as the default dtype.
+        e to the power of `input`, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7708,13 +7723,13 @@ class TensorOperators:
     def log(self, *, out: Tensor | None = None) -> Tensor:
         """log(Tensor input) -> Tensor
 
-        The natural logarithm, elementwise. Integers are taken as the default dtype.
+        The natural logarithm, elementwise. Integers are converted to the default dtype.
         """
 
     def log_(self) -> Self:
         """log(Tensor input) -> Tensor
 
-        The natural logarithm, elementwise. Integers are taken as the default dtype.
+        The natural logarithm, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7722,13 +7737,13 @@ class TensorOperators:
     def sqrt(self, *, out: Tensor | None = None) -> Tensor:
         """sqrt(Tensor input) -> Tensor
 
-        The square root, elementwise. Integers are taken as the default dtype.
+        The square root, elementwise. Integers are converted to the default dtype.
         """
 
     def sqrt_(self) -> Self:
         """sqrt(Tensor input) -> Tensor
 
-        The square root, elementwise. Integers are taken as the default dtype.
+        The square root, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7736,13 +7751,13 @@ class TensorOperators:
     def sin(self, *, out: Tensor | None = None) -> Tensor:
         """sin(Tensor input) -> Tensor
 
-        The sine of an angle in radians, elementwise. Integers are taken as the default dtype.
+        The sine of an angle in radians, elementwise. Integers are converted to the default dtype.
         """
 
     def sin_(self) -> Self:
         """sin(Tensor input) -> Tensor
 
-        The sine of an angle in radians, elementwise. Integers are taken as the default dtype.
+        The sine of an angle in radians, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7750,13 +7765,13 @@ class TensorOperators:
     def cos(self, *, out: Tensor | None = None) -> Tensor:
         """cos(Tensor input) -> Tensor
 
-        The cosine of an angle in radians, elementwise. Integers are taken as the default dtype.
+        The cosine of an angle in radians, elementwise. Integers are converted to the default dtype.
         """
 
     def cos_(self) -> Self:
         """cos(Tensor input) -> Tensor
 
-        The cosine of an angle in radians, elementwise. Integers are taken as the default dtype.
+        The cosine of an angle in radians, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7764,13 +7779,13 @@ class TensorOperators:
     def tanh(self, *, out: Tensor | None = None) -> Tensor:
         """tanh(Tensor input) -> Tensor
 
-        The hyperbolic tangent, elementwise. Integers are taken as the default dtype.
+        The hyperbolic tangent, elementwise. Integers are converted to the default dtype.
         """
 
     def tanh_(self) -> Self:
         """tanh(Tensor input) -> Tensor
 
-        The hyperbolic tangent, elementwise. Integers are taken as the default dtype.
+        The hyperbolic tangent, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7778,13 +7793,13 @@ class TensorOperators:
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """sigmoid(Tensor input) -> Tensor
 
-        1 / (1 + exp(-input)), elementwise. Integers are taken as the default dtype.
+        1 / (1 + exp(-input)), elementwise. Integers are converted to the default dtype.
         """
 
     def sigmoid_(self) -> Self:
         """sigmoid(Tensor input) -> Tensor
 
-        1 / (1 + exp(-input)), elementwise. Integers are taken as the default dtype.
+        1 / (1 + exp(-input)), elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7792,13 +7807,13 @@ class TensorOperators:
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """relu(Tensor input) -> Tensor
 
-        The larger of `input` and 0, elementwise; NaN stays NaN.
+        max(0, input), elementwise; NaN stays NaN.
         """
 
     def relu_(self) -> Self:
         """relu(Tensor input) -> Tensor
 
-        The larger of `input` and 0, elementwise; NaN stays NaN.
+        max(0, input), elementwise; NaN stays NaN.
 
         Written into `input` itself.
         """
@@ -7806,13 +7821,13 @@ class TensorOperators:
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """floor(Tensor input) -> Tensor
 
-        The largest whole number that is not above `input`, elementwise.
+        The largest integer not above `input`, elementwise.
         """
 
     def floor_(self) -> Self:
         """floor(Tensor input) -> Tensor
 
-        The largest whole number that is not above `input`, elementwise.
+        The largest integer not above `input`, elementwise.
 
         Written into `input` itself.
         """
@@ -7820,13 +7835,13 @@ class TensorOperators:
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """ceil(Tensor input) -> Tensor
 
-        The smallest whole number that is not below `input`, elementwise.
+        The smallest integer not below `input`, elementwise.
         """
 
     def ceil_(self) -> Self:
         """ceil(Tensor input) -> Tensor
 
-        The smallest whole number that is not below `input`, elementwise.
+        The smallest integer not below `input`, elementwise.
 
         Written into `input` itself.
         """
@@ -7834,13 +7849,13 @@ class TensorOperators:
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
         """trunc(Tensor input) -> Tensor
 
-        The whole number next to `input` on the side of 0, elementwise.
+        `input` rounded towards 0 to an integer, elementwise.
         """
 
     def trunc_(self) -> Self:
         """trunc(Tensor input) -> Tensor
 
-        The whole number next to `input` on the side of 0, elementwise.
+        `input` rounded towards 0 to an integer, elementwise.
 
         Written into `input` itself.
         """
@@ -7848,13 +7863,13 @@ class TensorOperators:
     def round(self, *, out: Tensor | None = None) -> Tensor:
         """round(Tensor input) -> Tensor
 
-        The nearest whole number, elementwise; of two that are equally near, the even one.
+        The nearest integer, elementwise; halfway cases go to the even one.
         """
 
     def round_(self) -> Self:
         """round(Tensor input) -> Tensor
 
-        The nearest whole number, elementwise; of two that are equally near, the even one.
+        The nearest integer, elementwise; halfway cases go to the even one.
 
         Written into `input` itself.
         """
@@ -7862,13 +7877,13 @@ class TensorOperators:
     def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
         """reciprocal(Tensor input) -> Tensor
 
-        1 / input, elementwise. Integers are taken as the default dtype.
+        1 / input, elementwise. Integers are converted to the default dtype.
         """
 
     def reciprocal_(self) -> Self:
         """reciprocal(Tensor input) -> Tensor
 
-        1 / input, elementwise. Integers are taken as the default dtype.
+        1 / input, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7876,13 +7891,13 @@ class TensorOperators:
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """rsqrt(Tensor input) -> Tensor
 
-        1 / sqrt(input), elementwise. Integers are taken as the default dtype.
+        1 / sqrt(input), elementwise. Integers are converted to the default dtype.
         """
 
     def rsqrt_(self) -> Self:
         """rsqrt(Tensor input) -> Tensor
 
-        1 / sqrt(input), elementwise. Integers are taken as the default dtype.
+        1 / sqrt(input), elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7904,15 +7919,15 @@ class TensorOperators:
     def pow(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """pow(Tensor input, Tensor exponent) -> Tensor
 
-        `input` to the power of `exponent`, elementwise. Of integers it wraps, and a negative power is 0 unless `input`
-        is 1 or -1.
+        `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
+        `input` is 1 or -1.
         """
 
     def pow_(self, exponent: Tensor | Number) -> Self:
         """pow(Tensor input, Tensor exponent) -> Tensor
 
-        `input` to the power of `exponent`, elementwise. Of integers it wraps, and a negative power is 0 unless `input`
-        is 1 or -1.
+        `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
+        `input` is 1 or -1.
 
         Written into `input` itself.
         """
@@ -7920,8 +7935,8 @@ class TensorOperators:
     def clamp_(self, min: Number, max: Number) -> Self:
         """clamp(Tensor input, Scalar min, Scalar max) -> Tensor
 
-        `input`, but no less than min and then no more than max, elementwise; NaN stays NaN. A bound that an integer
-        dtype does not hold counts as the nearest that it holds.
+        `input` limited to at least min and then to at most max, elementwise; NaN stays NaN. A bound outside of the
+        range of an integer dtype counts as the nearest number inside.
 
         Written into `input` itself.
         """
@@ -7929,7 +7944,7 @@ class TensorOperators:
     def clamp_min_(self, min: Number) -> Self:
         """clamp_min(Tensor input, Scalar min) -> Tensor
 
-        `input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum.
+        `input`, but at least min, elementwise; NaN stays NaN. Between tensors, the same as maximum.
 
         Written into `input` itself.
         """
@@ -7937,7 +7952,7 @@ class TensorOperators:
     def clamp_max_(self, max: Number) -> Self:
         """clamp_max(Tensor input, Scalar max) -> Tensor
 
-        `input`, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum.
+        `input`, but at most max, elementwise; NaN stays NaN. Between tensors, the same as minimum.
 
         Written into `input` itself.
         """
@@ -7945,13 +7960,13 @@ class TensorOperators:
     def erf(self, *, out: Tensor | None = None) -> Tensor:
         """erf(Tensor input) -> Tensor
 
-        The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise.
+        The error function, 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise.
         """
 
     def erf_(self) -> Self:
         """erf(Tensor input) -> Tensor
 
-        The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise.
+        The error function, 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise.
 
         Written into `input` itself.
         """
@@ -7959,13 +7974,13 @@ class TensorOperators:
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """expm1(Tensor input) -> Tensor
 
-        exp(input) - 1, elementwise, without loss where `input` is small. Integers are taken as the default dtype.
+        exp(input) - 1, elementwise, accurate for small `input`. Integers are converted to the default dtype.
         """
 
     def expm1_(self) -> Self:
         """expm1(Tensor input) -> Tensor
 
-        exp(input) - 1, elementwise, without loss where `input` is small. Integers are taken as the default dtype.
+        exp(input) - 1, elementwise, accurate for small `input`. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7973,13 +7988,13 @@ class TensorOperators:
     def log1p(self, *, out: Tensor | None = None) -> Tensor:
         """log1p(Tensor input) -> Tensor
 
-        log(1 + input), elementwise, without loss where `input` is small. Integers are taken as the default dtype.
+        log(1 + input), elementwise, accurate for small `input`. Integers are converted to the default dtype.
         """
 
     def log1p_(self) -> Self:
         """log1p(Tensor input) -> Tensor
 
-        log(1 + input), elementwise, without loss where `input` is small. Integers are taken as the default dtype.
+        log(1 + input), elementwise, accurate for small `input`. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7987,13 +8002,13 @@ class TensorOperators:
     def silu(self, *, out: Tensor | None = None) -> Tensor:
         """silu(Tensor input) -> Tensor
 
-        input * sigmoid(input), elementwise. Integers are taken as the default dtype.
+        input * sigmoid(input), elementwise. Integers are converted to the default dtype.
         """
 
     def silu_(self) -> Self:
         """silu(Tensor input) -> Tensor
 
-        input * sigmoid(input), elementwise. Integers are taken as the default dtype.
+        input * sigmoid(input), elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8001,15 +8016,15 @@ class TensorOperators:
     def gelu(self, *, out: Tensor | None = None) -> Tensor:
         """gelu(Tensor input) -> Tensor
 
-        `input` times the part of a normal distribution below `input`, input * (1 + erf(input / sqrt(2))) / 2,
-        elementwise. Integers are taken as the default dtype.
+        `input` times the normal cumulative distribution function of `input`, input * (1 + erf(input / sqrt(2))) / 2,
+        elementwise. Integers are converted to the default dtype.
         """
 
     def gelu_(self) -> Self:
         """gelu(Tensor input) -> Tensor
 
-        `input` times the part of a normal distribution below `input`, input * (1 + erf(input / sqrt(2))) / 2,
-        elementwise. Integers are taken as the default dtype.
+        `input` times the normal cumulative distribution function of `input`, input * (1 + erf(input / sqrt(2))) / 2,
+        elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8017,15 +8032,15 @@ class TensorOperators:
     def gelu_tanh(self, *, out: Tensor | None = None) -> Tensor:
         """gelu_tanh(Tensor input) -> Tensor
 
-        The approximation of gelu by a hyperbolic tangent, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 *
-        input^3))) / 2, written as a sigmoid, elementwise. Integers are taken as the default dtype.
+        The tanh approximation of gelu, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input^3))) / 2, computed by
+        a sigmoid, elementwise. Integers are converted to the default dtype.
         """
 
     def gelu_tanh_(self) -> Self:
         """gelu_tanh(Tensor input) -> Tensor
 
-        The approximation of gelu by a hyperbolic tangent, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 *
-        input^3))) / 2, written as a sigmoid, elementwise. Integers are taken as the default dtype.
+        The tanh approximation of gelu, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input^3))) / 2, computed by
+        a sigmoid, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8033,13 +8048,13 @@ class TensorOperators:
     def elu(self, alpha: Number = 1, *, out: Tensor | None = None) -> Tensor:
         """elu(Tensor input, Scalar alpha=1) -> Tensor
 
-        `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are taken as the default dtype.
+        `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are converted to the default dtype.
         """
 
     def elu_(self, alpha: Number = 1) -> Self:
         """elu(Tensor input, Scalar alpha=1) -> Tensor
 
-        `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are taken as the default dtype.
+        `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8047,13 +8062,13 @@ class TensorOperators:
     def leaky_relu(self, negative_slope: Number = 0.01, *, out: Tensor | None = None) -> Tensor:
         """leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor
 
-        `input` where it is positive, and negative_slope * input elsewhere. Integers are taken as the default dtype.
+        `input` where it is positive, and negative_slope * input elsewhere. Integers are converted to the default dtype.
         """
 
     def leaky_relu_(self, negative_slope: Number = 0.01) -> Self:
         """leaky_relu(Tensor input, Scalar negative_slope=0.01) -> Tensor
 
-        `input` where it is positive, and negative_slope * input elsewhere. Integers are taken as the default dtype.
+        `input` where it is positive, and negative_slope * input elsewhere. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8061,15 +8076,15 @@ class TensorOperators:
     def softplus(self, beta: Number = 1, threshold: Number = 20, *, out: Tensor | None = None) -> Tensor:
         """softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor
 
-        log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above the threshold.
-        Integers are taken as the default dtype.
+        log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above `threshold`.
+        Integers are converted to the default dtype.
         """
 
     def softplus_(self, beta: Number = 1, threshold: Number = 20) -> Self:
         """softplus(Tensor input, Scalar beta=1, Scalar threshold=20) -> Tensor
 
-        log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above the threshold.
-        Integers are taken as the default dtype.
+        log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above `threshold`.
+        Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8077,13 +8092,13 @@ class TensorOperators:
     def hardswish(self, *, out: Tensor | None = None) -> Tensor:
         """hardswish(Tensor input) -> Tensor
 
-        input * hardsigmoid(input), elementwise. Integers are taken as the default dtype.
+        input * hardsigmoid(input), elementwise. Integers are converted to the default dtype.
         """
 
     def hardswish_(self) -> Self:
         """hardswish(Tensor input) -> Tensor
 
-        input * hardsigmoid(input), elementwise. Integers are taken as the default dtype.
+        input * hardsigmoid(input), elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8091,13 +8106,13 @@ class TensorOperators:
     def hardsigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """hardsigmoid(Tensor input) -> Tensor
 
-        (input + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken as the default dtype.
+        (input + 3) / 6, limited to the range 0 to 1, elementwise. Integers are converted to the default dtype.
         """
 
     def hardsigmoid_(self) -> Self:
         """hardsigmoid(Tensor input) -> Tensor
 
-        (input + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken as the default dtype.
+        (input + 3) / 6, limited to the range 0 to 1, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8105,85 +8120,85 @@ class TensorOperators:
     def chebyshev_polynomial_t(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """chebyshev_polynomial_t(Tensor input, int n) -> Tensor
 
-        The Chebyshev polynomial of the first kind and of degree `n`, at most 1,024, elementwise; 0 of a negative one.
-        Integers are taken as the default dtype.
+        The Chebyshev polynomial of the first kind of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+        Integers are converted to the default dtype.
         """
 
     def chebyshev_polynomial_u(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """chebyshev_polynomial_u(Tensor input, int n) -> Tensor
 
-        The Chebyshev polynomial of the second kind and of degree `n`, at most 1,024, elementwise; 0 of a negative one.
-        Integers are taken as the default dtype.
+        The Chebyshev polynomial of the second kind of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+        Integers are converted to the default dtype.
         """
 
     def chebyshev_polynomial_v(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """chebyshev_polynomial_v(Tensor input, int n) -> Tensor
 
-        The Chebyshev polynomial of the third kind and of degree `n`, at most 1,024, elementwise; 0 of a negative one.
-        Integers are taken as the default dtype.
+        The Chebyshev polynomial of the third kind of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+        Integers are converted to the default dtype.
         """
 
     def chebyshev_polynomial_w(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """chebyshev_polynomial_w(Tensor input, int n) -> Tensor
 
-        The Chebyshev polynomial of the fourth kind and of degree `n`, at most 1,024, elementwise; 0 of a negative one.
-        Integers are taken as the default dtype.
+        The Chebyshev polynomial of the fourth kind of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+        Integers are converted to the default dtype.
         """
 
     def shifted_chebyshev_polynomial_t(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """shifted_chebyshev_polynomial_t(Tensor input, int n) -> Tensor
 
-        The shifted Chebyshev polynomial of the first kind and of degree `n`, at most 1,024, elementwise; 0 of a
-        negative one. Integers are taken as the default dtype.
+        The shifted Chebyshev polynomial of the first kind of degree `n`, at most 1,024, elementwise; 0 for negative
+        degrees. Integers are converted to the default dtype.
         """
 
     def shifted_chebyshev_polynomial_u(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """shifted_chebyshev_polynomial_u(Tensor input, int n) -> Tensor
 
-        The shifted Chebyshev polynomial of the second kind and of degree `n`, at most 1,024, elementwise; 0 of a
-        negative one. Integers are taken as the default dtype.
+        The shifted Chebyshev polynomial of the second kind of degree `n`, at most 1,024, elementwise; 0 for negative
+        degrees. Integers are converted to the default dtype.
         """
 
     def shifted_chebyshev_polynomial_v(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """shifted_chebyshev_polynomial_v(Tensor input, int n) -> Tensor
 
-        The shifted Chebyshev polynomial of the third kind and of degree `n`, at most 1,024, elementwise; 0 of a
-        negative one. Integers are taken as the default dtype.
+        The shifted Chebyshev polynomial of the third kind of degree `n`, at most 1,024, elementwise; 0 for negative
+        degrees. Integers are converted to the default dtype.
         """
 
     def shifted_chebyshev_polynomial_w(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """shifted_chebyshev_polynomial_w(Tensor input, int n) -> Tensor
 
-        The shifted Chebyshev polynomial of the fourth kind and of degree `n`, at most 1,024, elementwise; 0 of a
-        negative one. Integers are taken as the default dtype.
+        The shifted Chebyshev polynomial of the fourth kind of degree `n`, at most 1,024, elementwise; 0 for negative
+        degrees. Integers are converted to the default dtype.
         """
 
     def hermite_polynomial_h(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """hermite_polynomial_h(Tensor input, int n) -> Tensor
 
-        The physicists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers are
-        taken as the default dtype.
+        The physicists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees. Integers
+        are converted to the default dtype.
         """
 
     def hermite_polynomial_he(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """hermite_polynomial_he(Tensor input, int n) -> Tensor
 
-        The probabilists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers
-        are taken as the default dtype.
+        The probabilists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees. Integers
+        are converted to the default dtype.
         """
 
     def laguerre_polynomial_l(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """laguerre_polynomial_l(Tensor input, int n) -> Tensor
 
-        The Laguerre polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers are taken as
-        the default dtype.
+        The Laguerre polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees. Integers are
+        converted to the default dtype.
         """
 
     def legendre_polynomial_p(self, n: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """legendre_polynomial_p(Tensor input, int n) -> Tensor
 
-        The Legendre polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers are taken as
-        the default dtype.
+        The Legendre polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees. Integers are
+        converted to the default dtype.
         """
 
     def max_pool_with_indices(
@@ -8194,8 +8209,8 @@ class TensorOperators:
         dilation=[1], bool ceil_mode=False) -> (Tensor values, Tensor indices)
 
         The largest element of each window of `input`, [batch, channels, size...], over one to three dimensions, and its
-        int64 place in its plane, row-major. NaN is the largest. No `stride` means the kernel's size; `ceil_mode` also
-        takes windows that begin inside and end outside.
+        int64 position in its plane, row-major. NaN is the largest. The default `stride` is the kernel's size.
+        `ceil_mode` also takes windows that begin inside and end outside.
         """
 
     def avg_pool(
@@ -8206,7 +8221,8 @@ class TensorOperators:
         count_include_pad=True, int? divisor_override=None) -> Tensor
 
         The mean of each window of `input`, [batch, channels, size...], over one to three dimensions. Padding counts as
-        zeros, or not at all without `count_include_pad`; `divisor_override` divides in place of the number of elements.
+        zeros, or not at all if `count_include_pad` is false. `divisor_override` replaces the number of elements as the
+        divisor.
         """
 
     @overload
@@ -8220,8 +8236,8 @@ class TensorOperators:
         """adaptive_max_pool_with_indices(Tensor input, int[] output_size) -> (Tensor values, Tensor indices)
 
         The largest element of each of `output_size` windows that cover `input`, [batch, channels, size...], and its
-        int64 place in its plane, row-major. Window i of n begins at floor(i * size / n) and ends before ceil((i + 1) *
-        size / n).
+        int64 position in its plane, row-major. Window i of n begins at floor(i * size / n) and ends before ceil((i + 1)
+        * size / n).
         """
 
     def max_pool1d(
@@ -8231,8 +8247,8 @@ class TensorOperators:
         """max_pool1d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool
         ceil_mode=False) -> Tensor
 
-        The largest element of each window of `input`, [batch, channels, length] or without the batch. No `stride` means
-        the kernel's size.
+        The largest element of each window of `input`, [batch, channels, length] or without the batch. The default
+        `stride` is the kernel's size.
         """
 
     def max_pool2d(
@@ -8242,8 +8258,8 @@ class TensorOperators:
         """max_pool2d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool
         ceil_mode=False) -> Tensor
 
-        The largest element of each window of `input`, [batch, channels, height, width] or without the batch. No
-        `stride` means the kernel's size.
+        The largest element of each window of `input`, [batch, channels, height, width] or without the batch. The
+        default `stride` is the kernel's size.
         """
 
     def max_pool3d(
@@ -8253,8 +8269,8 @@ class TensorOperators:
         """max_pool3d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], int[] dilation=[1], bool
         ceil_mode=False) -> Tensor
 
-        The largest element of each window of `input`, [batch, channels, depth, height, width] or without the batch. No
-        `stride` means the kernel's size.
+        The largest element of each window of `input`, [batch, channels, depth, height, width] or without the batch. The
+        default `stride` is the kernel's size.
         """
 
     def avg_pool1d(
@@ -8264,7 +8280,7 @@ class TensorOperators:
         """avg_pool1d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool
         count_include_pad=True) -> Tensor
 
-        The mean of each window of `input`, [batch, channels, length] or without the batch. No `stride` means the
+        The mean of each window of `input`, [batch, channels, length] or without the batch. The default `stride` is the
         kernel's size.
         """
 
@@ -8275,8 +8291,8 @@ class TensorOperators:
         """avg_pool2d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool
         count_include_pad=True, int? divisor_override=None) -> Tensor
 
-        The mean of each window of `input`, [batch, channels, height, width] or without the batch. No `stride` means the
-        kernel's size.
+        The mean of each window of `input`, [batch, channels, height, width] or without the batch. The default `stride`
+        is the kernel's size.
         """
 
     def avg_pool3d(
@@ -8286,8 +8302,8 @@ class TensorOperators:
         """avg_pool3d(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool
         count_include_pad=True, int? divisor_override=None) -> Tensor
 
-        The mean of each window of `input`, [batch, channels, depth, height, width] or without the batch. No `stride`
-        means the kernel's size.
+        The mean of each window of `input`, [batch, channels, depth, height, width] or without the batch. The default
+        `stride` is the kernel's size.
         """
 
     @overload
@@ -8352,7 +8368,7 @@ class TensorOperators:
     def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         """dot(Tensor input, Tensor tensor) -> Tensor
 
-        The sum of the products of two vectors' elements. Of complex ones neither is conjugated.
+        The sum of the products of two vectors' elements. Complex vectors are not conjugated.
         """
 
     def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -8366,15 +8382,13 @@ class TensorOperators:
     ) -> Tensor:
         """addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-        beta * input + alpha * (mat by vec); `input` broadcasts to the product's shape, and is not looked at if `beta`
-        is 0.
+        beta * input + alpha * (mat @ vec); `input` broadcasts to the product's shape, and is ignored if `beta` is 0.
         """
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Self:
         """addmv(Tensor input, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor
 
-        beta * input + alpha * (mat by vec); `input` broadcasts to the product's shape, and is not looked at if `beta`
-        is 0.
+        beta * input + alpha * (mat @ vec); `input` broadcasts to the product's shape, and is ignored if `beta` is 0.
 
         Written into `input` itself.
         """
@@ -8382,7 +8396,7 @@ class TensorOperators:
     def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """outer(Tensor input, Tensor vec2) -> Tensor
 
-        The products of each element of `input` with each of `vec2`, both vectors, as a matrix.
+        The products of each element of the vector `input` with each element of the vector `vec2`, as a matrix.
         """
 
     def quantize_linear(
@@ -8392,10 +8406,10 @@ class TensorOperators:
         """quantize_linear(Tensor input, Tensor scale, Tensor? zero_point=None, int axis=1, int block_size=0, *, Dtype?
         dtype=None) -> Tensor
 
-        round(input / scale) + zero_point, brought into the range of the result's dtype: zero_point's, or `dtype`, by
-        default uint8; int8, uint16 and int16 are possible. Halves go to the even neighbour; NaN becomes the zero point.
-        It divides in scale's dtype. `scale` and `zero_point` have one number, one for each place along `axis`, or one
-        for each `block_size` places there.
+        round(input / scale) + zero_point, limited to the range of the result's dtype, which is that of zero_point, or
+        `dtype` (uint8 by default; int8, uint16 and int16 are possible). Halves round to even; NaN becomes the zero
+        point. The division is in scale's dtype. `scale` and `zero_point` have one number, one per index of `axis`, or
+        one per `block_size` indices of it.
         """
 
     def dequantize_linear(
@@ -8405,16 +8419,16 @@ class TensorOperators:
         """dequantize_linear(Tensor input, Tensor scale, Tensor? zero_point=None, int axis=1, int block_size=0, *,
         Dtype? dtype=None) -> Tensor
 
-        (input - zero_point) * scale, in scale's dtype, or `dtype`, for `input` of uint8, int8, uint16, int16 or int32.
-        `scale` and `zero_point` have one number, one for each place along `axis`, or one for each `block_size` places
-        there.
+        (input - zero_point) * scale, in scale's dtype or `dtype`, for `input` of uint8, int8, uint16, int16 or int32.
+        `scale` and `zero_point` have one number, one per index of `axis`, or one per `block_size` indices of it.
         """
 
     def dynamic_quantize_linear(self, *, out: Sequence[Tensor] | None = None) -> _dynamic_quantize_linear:
         """dynamic_quantize_linear(Tensor input) -> (Tensor output, Tensor scale, Tensor zero_point)
 
-        `input` in uint8, with the scale and the zero point that spread its range, and 0, over it: scale is (max - min)
-        / 255, and 1 where that is 0, in float32, or float64 for float64; the zero point is round(-min / scale).
+        `input` as uint8, with the scale and the zero point that map its range, extended to include 0, to 0 to 255:
+        scale is (max - min) / 255, or 1 where that is 0, in float32 (float64 for float64); the zero point is round(-min
+        / scale).
         """
 
     def matmul_integer(
@@ -8424,8 +8438,8 @@ class TensorOperators:
         """matmul_integer(Tensor input, Tensor other, Tensor? input_zero_point=None, Tensor? other_zero_point=None) ->
         Tensor
 
-        The matrix product of (input - its zero point) and (other - its zero point), of uint8 and int8, exactly in
-        int32. A zero point is one number, or one for each row of `input`, or each column of `other`.
+        The matrix product of (input - its zero point) and (other - its zero point) for uint8 and int8, exact in int32.
+        A zero point is one number, or one per row of `input` or column of `other`.
         """
 
     def conv_integer(
@@ -8436,9 +8450,9 @@ class TensorOperators:
         """conv_integer(Tensor input, Tensor weight, Tensor? input_zero_point=None, Tensor? weight_zero_point=None,
         int[] stride=[1], int[] padding=[0], int[] dilation=[1], int groups=1) -> Tensor
 
-        The convolution of (input - its zero point), [batch, channels, size...], by (weight - its zero point), [to,
-        channels / groups, size...], of uint8 and int8, over one to three dimensions, exactly in int32. Padding counts
-        as the zero point. That of `weight` is one number, or one for each channel that it makes.
+        The convolution of (input - its zero point), [batch, channels, size...], with (weight - its zero point), [out,
+        channels / groups, size...], for uint8 and int8, over one to three dimensions, exact in int32. Padding counts as
+        the zero point. The zero point of `weight` is one number, or one per output channel.
         """
 
     def qlinear_matmul(
@@ -8449,8 +8463,8 @@ class TensorOperators:
         Tensor other_zero_point, Tensor scale, Tensor zero_point) -> Tensor
 
         matmul_integer of `input` and `other`, times input_scale * other_scale / scale, rounded, plus `zero_point`,
-        brought into the range of its dtype: uint8 or int8. Scales and zero points of the input and the result have one
-        number, or one for each row; those of `other` one, or one for each column.
+        limited to the range of its dtype, uint8 or int8. Scales and zero points of the input and the result have one
+        number, or one per row; those of `other` have one, or one per column.
         """
 
     def qlinear_conv(
@@ -8463,8 +8477,8 @@ class TensorOperators:
         padding=[0], int[] dilation=[1], int groups=1) -> Tensor
 
         conv_integer of `input` and `weight`, plus the int32 `bias` of each channel, times input_scale * weight_scale /
-        scale, rounded, plus `zero_point`, brought into the range of its dtype: uint8 or int8. Scale and zero point of
-        `weight` have one number, or one for each channel that it makes; the others one.
+        scale, rounded, plus `zero_point`, limited to the range of its dtype, uint8 or int8. Scale and zero point of
+        `weight` have one number, or one per output channel; the others have one.
         """
 
     def _scaled_mm(
@@ -8475,17 +8489,18 @@ class TensorOperators:
         """_scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor?
         scale_result=None, Dtype? out_dtype=None, bool use_fast_accum=False) -> Tensor
 
-        The matrix product of `input` [M, K] and `mat2` [K, N], of 8-bit floats, times `scale_a` and `scale_b`, plus
-        `bias` [N], computed in float32. A scale is float32: one number, or for `input` one for each row, [M, 1], and
-        for `mat2` one for each column, [1, N]. The result has `out_dtype`, or the dtype of `input`; one of 8 bits is
-        first multiplied by `scale_result`, and what float8_e4m3fn does not hold becomes its largest number, 448. With
-        `use_fast_accum` a backend may add in fewer bits.
+        The matrix product of `input` [M, K] and `mat2` [K, N], both 8-bit floats, times `scale_a` and `scale_b`, plus
+        `bias` [N], computed in float32. A scale is float32: one number, or one per row of `input`, [M, 1], and one per
+        column of `mat2`, [1, N]. The result has `out_dtype`, by default input's dtype. An 8-bit result is first
+        multiplied by `scale_result`; numbers outside of float8_e4m3fn's range become its largest number, 448.
+        `use_fast_accum` permits a backend to add in fewer bits.
         """
 
     def dropout(self, p: Real = 0.5, training: Bool = True, *, out: Tensor | None = None) -> Tensor:
         """dropout(Tensor input, float p=0.5, bool training=True) -> Tensor
 
-        In training, zeroes each element with probability `p` and divides the others by 1 - p; otherwise `input` itself.
+        In training, sets each element to 0 with probability `p` and divides the others by 1 - p; otherwise returns
+        `input` itself.
         """
 
     def lstm(
@@ -8495,10 +8510,9 @@ class TensorOperators:
         """lstm(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
         bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden, Tensor cell)
 
-        The outputs of long short-term memories (G = 4, gates i, f, g, o) for `input`, [steps, N, input], or [N, steps,
-        input] with `batch_first`, and the states after the last step. `hx` holds the first states, hidden and cell,
-        each [layers * directions, N, hidden]. In training, what passes from layer to layer is dropped with probability
-        `dropout`.
+        The outputs of a long short-term memory (G = 4, gates i, f, g, o) for `input`, [steps, N, input], or [N, steps,
+        input] with `batch_first`, and the states after the last step. `hx` holds the initial hidden and cell states,
+        each [layers * directions, N, hidden]. In training, `dropout` is applied between layers.
         """
 
     def gru(
@@ -8508,8 +8522,8 @@ class TensorOperators:
         """gru(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train,
         bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
-        The outputs of gated recurrent units (G = 3, gates r, z, n) for `input`, as of lstm, and the states after the
-        last step; `hx` is the first state.
+        The outputs of a gated recurrent unit (G = 3, gates r, z, n) for `input`, shaped as in lstm, and the states
+        after the last step. `hx` is the initial state.
         """
 
     def rnn_tanh(
@@ -8519,8 +8533,8 @@ class TensorOperators:
         """rnn_tanh(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool
         train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
-        The outputs of plain recurrent networks with tanh (G = 1) for `input`, as of lstm, and the states after the last
-        step; `hx` is the first state.
+        The outputs of a plain recurrent network with tanh (G = 1) for `input`, shaped as in lstm, and the states after
+        the last step. `hx` is the initial state.
         """
 
     def rnn_relu(
@@ -8530,8 +8544,8 @@ class TensorOperators:
         """rnn_relu(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool
         train, bool bidirectional, bool batch_first) -> (Tensor output, Tensor hidden)
 
-        The outputs of plain recurrent networks with relu (G = 1) for `input`, as of lstm, and the states after the last
-        step; `hx` is the first state.
+        The outputs of a plain recurrent network with relu (G = 1) for `input`, shaped as in lstm, and the states after
+        the last step. `hx` is the initial state.
         """
 
     @overload
@@ -8545,8 +8559,7 @@ class TensorOperators:
     ) -> Tensor:
         """sum(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-        The sum over the dimensions `dim` (all, if none are given), computed in `dtype`. Integers and bools are summed
-        as int64.
+        The sum over the dimensions `dim` (all by default), computed in `dtype`. Integers and bools are summed as int64.
         """
 
     @overload
@@ -8560,35 +8573,36 @@ class TensorOperators:
     ) -> Tensor:
         """mean(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-        The arithmetic mean over the dimensions `dim` (all, if none are given), computed in `dtype`, which must be
-        floating.
+        The arithmetic mean over the dimensions `dim` (all by default), computed in `dtype`, which must be floating.
         """
 
     def argmax(self, dim: SupportsIndex | None = None, keepdim: Bool = False, *, out: Tensor | None = None) -> Tensor:
         """argmax(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
 
-        The int64 index of the largest element along `dim`, or in row-major order if none is given. The first of equal
-        ones; NaN is the largest.
+        The int64 index of the largest element along `dim`, or in row-major order by default. Of equal elements, the
+        first; NaN is the largest.
         """
 
     def center_crop_pad(self, size: Ints, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
         """center_crop_pad(Tensor input, int[] size, int[]? dim=None) -> Tensor
 
-        The middle of `input`, with `size` elements along the dimensions `dim` (by default all): cut where there are
-        more, with zeros around where there are less. Of an odd number, one more is cut, or added, behind.
+        The center of `input`, with `size` elements along the dimensions `dim` (all by default): cut if there are more,
+        padded with zeros if there are fewer. If the difference is odd, one more is cut or added at the end.
         """
 
     def depth_to_space(self, blocksize: SupportsIndex, mode: Str = 'DCR', *, out: Tensor | None = None) -> Tensor:
         """depth_to_space(Tensor input, int blocksize, str mode='DCR') -> Tensor
 
-        `input` of [N, C * b * b, H, W] as [N, C, H * b, W * b], where b is `blocksize`. The channels that make a square
-        lie C apart ('DCR': the square's row and column come first), or side by side ('CRD', as in pixel_shuffle).
+        `input` of [N, C * b * b, H, W] rearranged to [N, C, H * b, W * b], where b is `blocksize`. The channels that
+        form a square are C apart ('DCR': the square's row and column come first) or adjacent ('CRD', as in
+        pixel_shuffle).
         """
 
     def space_to_depth(self, blocksize: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """space_to_depth(Tensor input, int blocksize) -> Tensor
 
-        `input` of [N, C, H * b, W * b] as [N, b * b * C, H, W], where b is `blocksize`: what depth_to_space undoes.
+        `input` of [N, C, H * b, W * b] rearranged to [N, b * b * C, H, W], where b is `blocksize`: the inverse of
+        depth_to_space.
         """
 
     def reverse_sequence(
@@ -8597,8 +8611,8 @@ class TensorOperators:
     ) -> Tensor:
         """reverse_sequence(Tensor input, Tensor sequence_lens, int batch_axis=1, int time_axis=0) -> Tensor
 
-        `input` with the first elements of each sequence, as many as its number in `sequence_lens` says, in reverse; the
-        others stay. The axes are 0 and 1, or 1 and 0.
+        `input` with the first elements of each sequence in reverse order, as many as `sequence_lens` says; the others
+        stay. The axes are 0 and 1, or 1 and 0.
         """
 
     def pack_padded_sequence(
@@ -8608,8 +8622,8 @@ class TensorOperators:
         batch_sizes)
 
         The elements of padded sequences, [steps, N, ...], or [N, steps, ...] with `batch_first`, step by step, and how
-        many sequences reach each step. `lengths` has the int64 lengths, the longest first, at least 1. Waits for the
-        device.
+        many sequences reach each step. `lengths` holds the int64 lengths in descending order, each at least 1. Waits
+        for the device.
         """
 
     def resample(
@@ -8622,13 +8636,14 @@ class TensorOperators:
         nearest_mode='round_prefer_floor', float cubic_coeff_a=-0.75, bool exclude_outside=False, bool antialias=False,
         float? scale=None, float roi_start=0, float roi_end=1, float extrapolation_value=0) -> Tensor
 
-        `input` with its dimensions `dim` (by default all) brought to `size`, as ONNX's Resize does it: mode 'nearest',
-        'linear' or 'cubic', one dimension after the other. `coordinates` says where the new elements lie: 'half_pixel',
-        'half_pixel_symmetric', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or 'tf_crop_and_resize', which reads
-        from `roi_start` to `roi_end`, and is `extrapolation_value` outside of `input`. `nearest_mode` is
-        'round_prefer_floor', 'round_prefer_ceil', 'floor' or 'ceil'. `antialias` widens the windows where it shrinks;
-        `exclude_outside` leaves out what they take outside. `scale` is the ratio of the sizes where they do not say it
-        exactly; dimensions of several scales, or parts, take a call each.
+        `input` with its dimensions `dim` (all by default) resized to `size`, as ONNX's Resize does: mode 'nearest',
+        'linear' or 'cubic', one dimension after the other. `coordinates` says how the positions of new elements map to
+        old ones: 'half_pixel', 'half_pixel_symmetric', 'pytorch_half_pixel', 'align_corners', 'asymmetric' or
+        'tf_crop_and_resize', which reads from `roi_start` to `roi_end`, and gives `extrapolation_value` outside of
+        `input`. `nearest_mode` is 'round_prefer_floor', 'round_prefer_ceil', 'floor' or 'ceil'. `antialias` widens the
+        windows when shrinking; `exclude_outside` ignores elements outside of `input`. `scale` is the ratio of the sizes
+        where they do not determine it exactly. Dimensions with different scales, or parts of `input`, need one call
+        each.
         """
 
     @overload
@@ -8641,9 +8656,9 @@ class TensorOperators:
     ) -> Tensor:
         """interpolate(Tensor input, int[] size, str mode='nearest', bool align_corners=False) -> Tensor
 
-        `input`, [N, C, ...], with its last dimensions brought to `size` (one number stands for all of them). Modes:
-        'nearest', 'nearest-exact', 'linear', 'bilinear' and 'trilinear' of one, two and three dimensions, 'bicubic' of
-        two, and 'area'. With `align_corners` the centers of the corners' elements lie on each other, else the edges do.
+        `input`, [N, C, ...], with its last dimensions resized to `size` (one number stands for all of them). Modes:
+        'nearest', 'nearest-exact', 'linear', 'bilinear' and 'trilinear' for one, two and three dimensions, 'bicubic'
+        for two, and 'area'. `align_corners` aligns the centers of the corner elements; otherwise the edges are aligned.
         """
 
     def grid_sample(
@@ -8653,10 +8668,9 @@ class TensorOperators:
         """grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool
         align_corners=False) -> Tensor
 
-        The elements of `input`, [N, C, H, W], at the places of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at
-        the edges (with `align_corners` at the centers of the outermost elements): by their distances from the four
-        around ('bilinear') or the next one ('nearest'). Outside there are zeros, or the nearest element of the edge
-        ('border').
+        The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at
+        the edges (at the centers of the outermost elements with `align_corners`): interpolated from the four nearest
+        ('bilinear'), or the nearest one ('nearest'). Outside are zeros, or the nearest element of the edge ('border').
         """
 
     def im2col(
@@ -8665,7 +8679,7 @@ class TensorOperators:
     ) -> Tensor:
         """im2col(Tensor input, int[] kernel_size, int[] dilation=[1], int[] padding=[0], int[] stride=[1]) -> Tensor
 
-        The windows of `input`, [N, C, H, W], as columns: [N, C * the window's elements, windows]. One number stands for
+        The windows of `input`, [N, C, H, W], as columns: [N, C * elements of a window, windows]. One number stands for
         both dimensions.
         """
 
@@ -8676,8 +8690,8 @@ class TensorOperators:
         """col2im(Tensor input, int[] output_size, int[] kernel_size, int[] dilation=[1], int[] padding=[0], int[]
         stride=[1]) -> Tensor
 
-        The image of `output_size` in which each column of `input`, as im2col gives them, was added at its window's
-        place.
+        The image of `output_size` to which each column of `input`, as made by im2col, was added at its window's
+        position.
         """
 
     def hardmax(self, dim: SupportsIndex = -1, *, out: Tensor | None = None) -> Tensor:
@@ -8692,8 +8706,8 @@ class TensorOperators:
     def mean_variance_normalization(self, *dim: SupportsIndex, out: Tensor | None = None) -> Tensor:
         """mean_variance_normalization(Tensor input, int[]? dim=None) -> Tensor
 
-        (input - mean) / (deviation + 1e-9), with mean and deviation over the dimensions `dim`, by default all but the
-        second, the channels.
+        (input - mean) / (deviation + 1e-9), with mean and standard deviation over the dimensions `dim`, by default all
+        but the second, the channels.
         """
 
     def local_response_norm(
@@ -8701,21 +8715,22 @@ class TensorOperators:
     ) -> Tensor:
         """local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1) -> Tensor
 
-        `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where the mean is that of the squares in `size`
-        neighbouring channels; missing channels count as zeros. Of an even size, one channel more lies in front.
+        `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where mean is the mean of the squares in `size`
+        adjacent channels; missing channels count as zeros. If the size is even, one more channel lies before than
+        after.
         """
 
     def cummax(self, dim: SupportsIndex, *, out: Sequence[Tensor] | None = None) -> _cummax:
         """cummax(Tensor input, int dim) -> (Tensor values, Tensor indices)
 
-        The largest element up to each along `dim`, and the int64 index where it stands. The last of equal ones; NaN is
+        The largest element up to each position along `dim`, and its int64 index. Of equal elements, the last; NaN is
         the largest.
         """
 
     def cummin(self, dim: SupportsIndex, *, out: Sequence[Tensor] | None = None) -> _cummin:
         """cummin(Tensor input, int dim) -> (Tensor values, Tensor indices)
 
-        The smallest element up to each along `dim`, and the int64 index where it stands. The last of equal ones; NaN is
+        The smallest element up to each position along `dim`, and its int64 index. Of equal elements, the last; NaN is
         the smallest.
         """
 
@@ -8728,8 +8743,8 @@ class TensorOperators:
     def mode(self, dim: SupportsIndex = -1, keepdim: Bool = False, *, out: Sequence[Tensor] | None = None) -> _mode:
         """mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-        The element that occurs most often along `dim`, the smallest one of several, and the int64 index of the last
-        that is it. NaN equals nothing.
+        The most frequent element along `dim`, the smallest one if there are several, and the int64 index of its last
+        occurrence. NaN equals nothing.
         """
 
     def kthvalue(
@@ -8737,15 +8752,16 @@ class TensorOperators:
     ) -> _kthvalue:
         """kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)
 
-        The `k`-th smallest element along `dim`, counted from 1, and the int64 index where it stands. NaN is the
-        largest; of equal ones it is the first.
+        The `k`-th smallest element along `dim`, counted from 1, and its int64 index. NaN is the largest; of equal
+        elements, the first.
         """
 
     def scatter_(self, dim: SupportsIndex, index: Tensor, src: Tensor) -> Self:
         """scatter(Tensor input, int dim, Tensor index, Tensor src) -> Tensor
 
-        A copy of `input` in which the elements at `index` along `dim` are those of `src`; of several for one place it
-        is the last. An index outside of `input` is an error, at the latest when its stream is synchronized.
+        A copy of `input` with the elements at `index` along `dim` replaced by those of `src`. If a position occurs more
+        than once, the last element counts. An index out of range is an error, reported at the latest when the stream is
+        synchronized.
 
         Written into `input` itself.
         """
@@ -8753,12 +8769,11 @@ class TensorOperators:
     def index(self, indices: Sequence[Tensor | None], *, out: Tensor | None = None) -> Tensor:
         """index(Tensor input, Tensor?[] indices) -> Tensor
 
-        The elements of `input` that `indices` name, as NumPy's a[i, :, j]. Each index belongs to a dimension, in order,
-        and where there is none the dimension stays as it is. Indices are int64 or int32, broadcast to one shape, and
-        count from the end where negative; a bool tensor names the places where it holds, and belongs to as many
-        dimensions as it has. The shape of the indices takes the place of their dimensions, or comes first where another
-        dimension lies between these. An index outside of `input` is an error, at the latest when its stream is
-        synchronized.
+        The elements of `input` that `indices` name, like NumPy's a[i, :, j]. Each index belongs to a dimension, in
+        order; a dimension without an index stays as it is. Indices are int64 or int32, broadcast to one shape, and
+        count from the end if negative. A bool tensor selects the positions where it is true, and covers as many
+        dimensions as it has. The shape of the indices replaces their dimensions, or comes first if another dimension
+        lies between them. An index out of range is an error, reported at the latest when the stream is synchronized.
         """
 
     def index_put(
@@ -8766,9 +8781,10 @@ class TensorOperators:
     ) -> Tensor:
         """index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
 
-        A copy of `input` in which the elements that `indices` name, as those of index do, are `values`, or have them
-        added (`accumulate`). `values` broadcasts to the shape that index gives. Of several values for one place it is
-        the last. An index outside of `input` is an error, at the latest when its stream is synchronized.
+        A copy of `input` in which the elements that `indices` name, as in index, are replaced by `values`, or have them
+        added with `accumulate`. `values` broadcasts to the shape that index gives. If a position occurs more than once,
+        the last value counts. An index out of range is an error, reported at the latest when the stream is
+        synchronized.
         """
 
     def topk(
@@ -8777,15 +8793,15 @@ class TensorOperators:
     ) -> _topk:
         """topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)
 
-        The `k` largest elements along `dim`, or the smallest, in order, and the int64 indices that they had. NaN is the
-        largest; of equal ones it is the first. They come in order even where `sorted` does not ask for it.
+        The `k` largest (or smallest) elements along `dim`, in order, and their int64 indices. NaN is the largest; of
+        equal elements, the first. They are sorted even if `sorted` is false.
         """
 
     def constant_pad_nd(self, pad: Ints, value: Number = 0, *, out: Tensor | None = None) -> Tensor:
         """constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor
 
-        `input` with `value` around it. `pad` has two numbers for each padded dimension, how many elements before and
-        behind, and begins with the last dimension; negative numbers cut away.
+        `input` padded with `value`. `pad` has two numbers for each padded dimension, the elements before and after,
+        starting with the last dimension; negative numbers cut.
         """
 
     @overload
@@ -8798,10 +8814,10 @@ class TensorOperators:
     ) -> Tensor:
         """pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor
 
-        `input` with `pad` elements before and behind each of its last dimensions, two numbers for each, the last
-        dimension first; negative numbers cut away. They are `value`, by default 0 (mode 'constant'), or those of
-        `input` - mirrored at its edge without repeating it ('reflect'), its edge ('replicate'), or from its other end
-        ('circular'), where what was cut away does not come back.
+        `input` padded with `pad` elements before and after its last dimensions, two numbers for each, starting with the
+        last dimension; negative numbers cut. The padding is `value`, 0 by default ('constant'); or elements of `input`,
+        mirrored without repeating the edge ('reflect'), the edge itself ('replicate'), or from the other end
+        ('circular'), which does not use elements that were cut.
         """
 
     @overload
@@ -8810,7 +8826,7 @@ class TensorOperators:
     def repeat(self, *repeats: SupportsIndex, out: Tensor | None = None) -> Tensor:
         """repeat(Tensor input, int[] repeats) -> Tensor
 
-        `input`, `repeats` times along each dimension; numbers in front of `input`'s rank make new dimensions.
+        `input` repeated `repeats` times along each dimension; numbers in front of input's rank make new dimensions.
         """
 
     @overload
@@ -8819,26 +8835,26 @@ class TensorOperators:
     def flip(self, *dims: SupportsIndex, out: Tensor | None = None) -> Tensor:
         """flip(Tensor input, int[] dims) -> Tensor
 
-        The elements along each of `dims` in reverse order.
+        The elements along each dimension of `dims` in reverse order.
         """
 
     def roll(self, shifts: Ints, dims: Ints = (), *, out: Tensor | None = None) -> Tensor:
         """roll(Tensor input, int[] shifts, int[] dims=[]) -> Tensor
 
-        The elements moved by `shifts` places along `dims`, those that leave an end entering at the other; without
-        `dims`, in row-major order.
+        The elements shifted by `shifts` positions along `dims`; those that leave at one end enter at the other. By
+        default, the elements are shifted in row-major order.
         """
 
     def tril(self, diagonal: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
         """tril(Tensor input, int diagonal=0) -> Tensor
 
-        The matrices of `input` with zeros above the given diagonal; a positive one lies above the main diagonal.
+        The matrices of `input` with zeros above the given diagonal; a positive diagonal lies above the main one.
         """
 
     def tril_(self, diagonal: SupportsIndex = 0) -> Self:
         """tril(Tensor input, int diagonal=0) -> Tensor
 
-        The matrices of `input` with zeros above the given diagonal; a positive one lies above the main diagonal.
+        The matrices of `input` with zeros above the given diagonal; a positive diagonal lies above the main one.
 
         Written into `input` itself.
         """
@@ -8846,13 +8862,13 @@ class TensorOperators:
     def triu(self, diagonal: SupportsIndex = 0, *, out: Tensor | None = None) -> Tensor:
         """triu(Tensor input, int diagonal=0) -> Tensor
 
-        The matrices of `input` with zeros below the given diagonal; a positive one lies above the main diagonal.
+        The matrices of `input` with zeros below the given diagonal; a positive diagonal lies above the main one.
         """
 
     def triu_(self, diagonal: SupportsIndex = 0) -> Self:
         """triu(Tensor input, int diagonal=0) -> Tensor
 
-        The matrices of `input` with zeros below the given diagonal; a positive one lies above the main diagonal.
+        The matrices of `input` with zeros below the given diagonal; a positive diagonal lies above the main one.
 
         Written into `input` itself.
         """
@@ -8860,29 +8876,29 @@ class TensorOperators:
     def chunk(self, chunks: SupportsIndex, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
         """chunk(Tensor input, int chunks, int dim=0) -> Tensor[]
 
-        At most `chunks` parts of `input` along `dim`, all of one size but for the last, which may be smaller; views, as
+        Up to `chunks` parts of `input` along `dim`, of equal size except for the last, which may be smaller; views like
         those of split.
         """
 
     def tensor_split_at(self, indices: Ints, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
         """tensor_split_at(Tensor input, int[] indices, int dim=0) -> Tensor[]
 
-        The parts of `input` along `dim` up to each of `indices` and behind the last, as views. An index may count from
-        the end; where one is smaller than the one before, the part between them is empty.
+        The parts of `input` along `dim` up to each of `indices`, and the part after the last, as views. An index may
+        count from the end; if one is smaller than the one before it, the part between them is empty.
         """
 
     def lgamma(self, *, out: Tensor | None = None) -> Tensor:
         """lgamma(Tensor input) -> Tensor
 
-        The logarithm of gamma's absolute value, elementwise; inf at 0 and at negative whole numbers. Integers are taken
-        as the default dtype.
+        The logarithm of the absolute value of the gamma function, elementwise; inf at 0 and at negative integers.
+        Integers are converted to the default dtype.
         """
 
     def lgamma_(self) -> Self:
         """lgamma(Tensor input) -> Tensor
 
-        The logarithm of gamma's absolute value, elementwise; inf at 0 and at negative whole numbers. Integers are taken
-        as the default dtype.
+        The logarithm of the absolute value of the gamma function, elementwise; inf at 0 and at negative integers.
+        Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -8890,15 +8906,15 @@ class TensorOperators:
     def digamma(self, *, out: Tensor | None = None) -> Tensor:
         """digamma(Tensor input) -> Tensor
 
-        The derivative of lgamma, elementwise; NaN at negative whole numbers, -inf at 0 and inf at -0. Integers are
-        taken as the default dtype.
+        The derivative of lgamma, elementwise; NaN at negative integers, -inf at 0 and inf at -0. Integers are converted
+        to the default dtype.
         """
 
     def digamma_(self) -> Self:
         """digamma(Tensor input) -> Tensor
 
-        The derivative of lgamma, elementwise; NaN at negative whole numbers, -inf at 0 and inf at -0. Integers are
-        taken as the default dtype.
+        The derivative of lgamma, elementwise; NaN at negative integers, -inf at 0 and inf at -0. Integers are converted
+        to the default dtype.
 
         Written into `input` itself.
         """
@@ -8906,29 +8922,28 @@ class TensorOperators:
     def multigammaln(self, p: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
         """multigammaln(Tensor input, int p) -> Tensor
 
-        The logarithm of the gamma function of `p` dimensions, elementwise - the sum of lgamma(input - j / 2) for j from
-        0 up to p, which is left out, and p * (p - 1) / 4 times the logarithm of pi. Integers are taken as the default
-        dtype.
+        The logarithm of the multivariate gamma function of dimension `p`, elementwise: the sum of lgamma(input - j / 2)
+        for j from 0 to p - 1, plus p * (p - 1) / 4 * log(pi). Integers are converted to the default dtype.
         """
 
     def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """nextafter(Tensor input, Tensor other) -> Tensor
 
-        The number of the dtype that is next to `input` towards `other`, elementwise; `other` where both are equal.
+        The next number of the dtype after `input` towards `other`, elementwise; `other` where both are equal.
         """
 
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:
         """erfinv(Tensor input) -> Tensor
 
-        What erf takes to `input`, elementwise; NaN beyond -1 and 1, where it is -inf and inf. Integers are taken as the
-        default dtype.
+        The inverse of erf, elementwise; -inf at -1, inf at 1, and NaN beyond. Integers are converted to the default
+        dtype.
         """
 
     def erfinv_(self) -> Self:
         """erfinv(Tensor input) -> Tensor
 
-        What erf takes to `input`, elementwise; NaN beyond -1 and 1, where it is -inf and inf. Integers are taken as the
-        default dtype.
+        The inverse of erf, elementwise; -inf at -1, inf at 1, and NaN beyond. Integers are converted to the default
+        dtype.
 
         Written into `input` itself.
         """
@@ -8936,34 +8951,34 @@ class TensorOperators:
     def ndtri(self, *, out: Tensor | None = None) -> Tensor:
         """ndtri(Tensor input) -> Tensor
 
-        What ndtr takes to `input`, elementwise; NaN beyond 0 and 1, where it is -inf and inf. Integers are taken as the
-        default dtype.
+        The inverse of ndtr, elementwise; -inf at 0, inf at 1, and NaN beyond. Integers are converted to the default
+        dtype.
         """
 
     def erfcx(self, *, out: Tensor | None = None) -> Tensor:
         """erfcx(Tensor input) -> Tensor
 
-        exp(input ** 2) * erfc(input), elementwise, without overflow on the way. Integers are taken as the default
+        exp(input ** 2) * erfc(input), elementwise, without intermediate overflow. Integers are converted to the default
         dtype.
         """
 
     def log_ndtr(self, *, out: Tensor | None = None) -> Tensor:
         """log_ndtr(Tensor input) -> Tensor
 
-        The logarithm of ndtr, elementwise, without underflow on the way. Integers are taken as the default dtype.
+        The logarithm of ndtr, elementwise, without intermediate underflow. Integers are converted to the default dtype.
         """
 
     def i0(self, *, out: Tensor | None = None) -> Tensor:
         """i0(Tensor input) -> Tensor
 
-        The modified Bessel function of the first kind and of order 0, elementwise. Integers are taken as the default
+        The modified Bessel function of the first kind of order 0, elementwise. Integers are converted to the default
         dtype.
         """
 
     def i0_(self) -> Self:
         """i0(Tensor input) -> Tensor
 
-        The modified Bessel function of the first kind and of order 0, elementwise. Integers are taken as the default
+        The modified Bessel function of the first kind of order 0, elementwise. Integers are converted to the default
         dtype.
 
         Written into `input` itself.
@@ -8972,27 +8987,29 @@ class TensorOperators:
     def i0e(self, *, out: Tensor | None = None) -> Tensor:
         """i0e(Tensor input) -> Tensor
 
-        exp(-abs(input)) * i0(input), elementwise, without overflow on the way. Integers are taken as the default dtype.
+        exp(-abs(input)) * i0(input), elementwise, without intermediate overflow. Integers are converted to the default
+        dtype.
         """
 
     def i1(self, *, out: Tensor | None = None) -> Tensor:
         """i1(Tensor input) -> Tensor
 
-        The modified Bessel function of the first kind and of order 1, elementwise. Integers are taken as the default
+        The modified Bessel function of the first kind of order 1, elementwise. Integers are converted to the default
         dtype.
         """
 
     def i1e(self, *, out: Tensor | None = None) -> Tensor:
         """i1e(Tensor input) -> Tensor
 
-        exp(-abs(input)) * i1(input), elementwise, without overflow on the way. Integers are taken as the default dtype.
+        exp(-abs(input)) * i1(input), elementwise, without intermediate overflow. Integers are converted to the default
+        dtype.
         """
 
     def frexp(self, *, out: Sequence[Tensor] | None = None) -> _frexp:
         """frexp(Tensor input) -> (Tensor mantissa, Tensor exponent)
 
-        Each number as a `mantissa` from 0.5 up to 1, or its negative, and an int32 `exponent`, the power of 2 that it
-        is multiplied by. What is 0, infinite or NaN stays as it is, with the exponent 0.
+        Each number as mantissa * 2 ** exponent, with an absolute value of `mantissa` from 0.5 up to but not including 1
+        and an int32 `exponent`. 0, infinities and NaN stay as they are, with exponent 0.
         """
 
     @overload
@@ -9006,15 +9023,15 @@ class TensorOperators:
     ) -> Tensor:
         """prod(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor
 
-        The product over the dimensions `dim` (all, if none are given), computed in `dtype`. Integers and bools are
-        multiplied as int64.
+        The product over the dimensions `dim` (all by default), computed in `dtype`. Integers and bools are multiplied
+        as int64.
         """
 
     def argmin(self, dim: SupportsIndex | None = None, keepdim: Bool = False, *, out: Tensor | None = None) -> Tensor:
         """argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor
 
-        The int64 index of the smallest element along `dim`, or in row-major order if none is given. The first of equal
-        ones; NaN is the smallest.
+        The int64 index of the smallest element along `dim`, or in row-major order by default. Of equal elements, the
+        first; NaN is the smallest.
         """
 
     @overload
@@ -9023,7 +9040,7 @@ class TensorOperators:
     def any(self, *dim: SupportsIndex, keepdim: Bool = False, out: Tensor | None = None) -> Tensor:
         """any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
 
-        True where an element over the dimensions `dim` (all, if none are given) is nonzero.
+        True if any element over the dimensions `dim` (all by default) is nonzero.
         """
 
     @overload
@@ -9032,7 +9049,7 @@ class TensorOperators:
     def all(self, *dim: SupportsIndex, keepdim: Bool = False, out: Tensor | None = None) -> Tensor:
         """all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
 
-        True where all elements over the dimensions `dim` (all, if none are given) are nonzero.
+        True if all elements over the dimensions `dim` (all by default) are nonzero.
         """
 
     @overload
@@ -9041,20 +9058,20 @@ class TensorOperators:
     def logsumexp(self, *dim: SupportsIndex, keepdim: Bool = False, out: Tensor | None = None) -> Tensor:
         """logsumexp(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor
 
-        The logarithm of the sum of exp(input) over the dimensions `dim` (all, if none are given), without overflow.
-        Integers are taken as the default dtype.
+        The logarithm of the sum of exp(input) over the dimensions `dim` (all by default), without overflow. Integers
+        are converted to the default dtype.
         """
 
     def tan(self, *, out: Tensor | None = None) -> Tensor:
         """tan(Tensor input) -> Tensor
 
-        The tangent of an angle in radians, elementwise. Integers are taken as the default dtype.
+        The tangent of an angle in radians, elementwise. Integers are converted to the default dtype.
         """
 
     def tan_(self) -> Self:
         """tan(Tensor input) -> Tensor
 
-        The tangent of an angle in radians, elementwise. Integers are taken as the default dtype.
+        The tangent of an angle in radians, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9062,15 +9079,15 @@ class TensorOperators:
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """asin(Tensor input) -> Tensor
 
-        The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where a real one has none. Integers are
-        taken as the default dtype.
+        The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN for real numbers outside of -1 to 1.
+        Integers are converted to the default dtype.
         """
 
     def asin_(self) -> Self:
         """asin(Tensor input) -> Tensor
 
-        The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where a real one has none. Integers are
-        taken as the default dtype.
+        The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN for real numbers outside of -1 to 1.
+        Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9078,15 +9095,15 @@ class TensorOperators:
     def acos(self, *, out: Tensor | None = None) -> Tensor:
         """acos(Tensor input) -> Tensor
 
-        The angle between 0 and pi whose cosine is `input`, elementwise; NaN where a real one has none. Integers are
-        taken as the default dtype.
+        The angle between 0 and pi whose cosine is `input`, elementwise; NaN for real numbers outside of -1 to 1.
+        Integers are converted to the default dtype.
         """
 
     def acos_(self) -> Self:
         """acos(Tensor input) -> Tensor
 
-        The angle between 0 and pi whose cosine is `input`, elementwise; NaN where a real one has none. Integers are
-        taken as the default dtype.
+        The angle between 0 and pi whose cosine is `input`, elementwise; NaN for real numbers outside of -1 to 1.
+        Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9094,13 +9111,15 @@ class TensorOperators:
     def atan(self, *, out: Tensor | None = None) -> Tensor:
         """atan(Tensor input) -> Tensor
 
-        The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are taken as the default dtype.
+        The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are converted to the default
+        dtype.
         """
 
     def atan_(self) -> Self:
         """atan(Tensor input) -> Tensor
 
-        The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are taken as the default dtype.
+        The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are converted to the default
+        dtype.
 
         Written into `input` itself.
         """
@@ -9108,15 +9127,15 @@ class TensorOperators:
     def atan2(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """atan2(Tensor input, Tensor other) -> Tensor
 
-        The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers are taken as the
-        default dtype.
+        The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers are converted to
+        the default dtype.
         """
 
     def atan2_(self, other: Tensor) -> Self:
         """atan2(Tensor input, Tensor other) -> Tensor
 
-        The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers are taken as the
-        default dtype.
+        The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers are converted to
+        the default dtype.
 
         Written into `input` itself.
         """
@@ -9124,13 +9143,13 @@ class TensorOperators:
     def sinh(self, *, out: Tensor | None = None) -> Tensor:
         """sinh(Tensor input) -> Tensor
 
-        The hyperbolic sine, elementwise. Integers are taken as the default dtype.
+        The hyperbolic sine, elementwise. Integers are converted to the default dtype.
         """
 
     def sinh_(self) -> Self:
         """sinh(Tensor input) -> Tensor
 
-        The hyperbolic sine, elementwise. Integers are taken as the default dtype.
+        The hyperbolic sine, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9138,13 +9157,13 @@ class TensorOperators:
     def cosh(self, *, out: Tensor | None = None) -> Tensor:
         """cosh(Tensor input) -> Tensor
 
-        The hyperbolic cosine, elementwise. Integers are taken as the default dtype.
+        The hyperbolic cosine, elementwise. Integers are converted to the default dtype.
         """
 
     def cosh_(self) -> Self:
         """cosh(Tensor input) -> Tensor
 
-        The hyperbolic cosine, elementwise. Integers are taken as the default dtype.
+        The hyperbolic cosine, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9152,13 +9171,13 @@ class TensorOperators:
     def asinh(self, *, out: Tensor | None = None) -> Tensor:
         """asinh(Tensor input) -> Tensor
 
-        The number whose hyperbolic sine is `input`, elementwise. Integers are taken as the default dtype.
+        The number whose hyperbolic sine is `input`, elementwise. Integers are converted to the default dtype.
         """
 
     def asinh_(self) -> Self:
         """asinh(Tensor input) -> Tensor
 
-        The number whose hyperbolic sine is `input`, elementwise. Integers are taken as the default dtype.
+        The number whose hyperbolic sine is `input`, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9166,15 +9185,15 @@ class TensorOperators:
     def acosh(self, *, out: Tensor | None = None) -> Tensor:
         """acosh(Tensor input) -> Tensor
 
-        The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN of real ones below 1. Integers are
-        taken as the default dtype.
+        The number whose hyperbolic cosine is `input`, 0 or more for real numbers, elementwise; NaN for real numbers
+        below 1. Integers are converted to the default dtype.
         """
 
     def acosh_(self) -> Self:
         """acosh(Tensor input) -> Tensor
 
-        The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN of real ones below 1. Integers are
-        taken as the default dtype.
+        The number whose hyperbolic cosine is `input`, 0 or more for real numbers, elementwise; NaN for real numbers
+        below 1. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9182,15 +9201,15 @@ class TensorOperators:
     def atanh(self, *, out: Tensor | None = None) -> Tensor:
         """atanh(Tensor input) -> Tensor
 
-        The number whose hyperbolic tangent is `input`, elementwise; NaN of real ones beyond -1 and 1. Integers are
-        taken as the default dtype.
+        The number whose hyperbolic tangent is `input`, elementwise; NaN for real numbers outside of -1 to 1. Integers
+        are converted to the default dtype.
         """
 
     def atanh_(self) -> Self:
         """atanh(Tensor input) -> Tensor
 
-        The number whose hyperbolic tangent is `input`, elementwise; NaN of real ones beyond -1 and 1. Integers are
-        taken as the default dtype.
+        The number whose hyperbolic tangent is `input`, elementwise; NaN for real numbers outside of -1 to 1. Integers
+        are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9198,13 +9217,13 @@ class TensorOperators:
     def hypot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """hypot(Tensor input, Tensor other) -> Tensor
 
-        sqrt(input * input + other * other), elementwise, without overflow on the way; infinite if either is.
+        sqrt(input * input + other * other), elementwise, without intermediate overflow; inf if either is infinite.
         """
 
     def hypot_(self, other: Tensor) -> Self:
         """hypot(Tensor input, Tensor other) -> Tensor
 
-        sqrt(input * input + other * other), elementwise, without overflow on the way; infinite if either is.
+        sqrt(input * input + other * other), elementwise, without intermediate overflow; inf if either is infinite.
 
         Written into `input` itself.
         """
@@ -9212,13 +9231,13 @@ class TensorOperators:
     def sinc(self, *, out: Tensor | None = None) -> Tensor:
         """sinc(Tensor input) -> Tensor
 
-        sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are taken as the default dtype.
+        sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are converted to the default dtype.
         """
 
     def sinc_(self) -> Self:
         """sinc(Tensor input) -> Tensor
 
-        sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are taken as the default dtype.
+        sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9226,13 +9245,13 @@ class TensorOperators:
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
         """deg2rad(Tensor input) -> Tensor
 
-        Degrees as radians, elementwise. Integers are taken as the default dtype.
+        Degrees converted to radians, elementwise. Integers are converted to the default dtype.
         """
 
     def deg2rad_(self) -> Self:
         """deg2rad(Tensor input) -> Tensor
 
-        Degrees as radians, elementwise. Integers are taken as the default dtype.
+        Degrees converted to radians, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9240,13 +9259,13 @@ class TensorOperators:
     def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
         """rad2deg(Tensor input) -> Tensor
 
-        Radians as degrees, elementwise. Integers are taken as the default dtype.
+        Radians converted to degrees, elementwise. Integers are converted to the default dtype.
         """
 
     def rad2deg_(self) -> Self:
         """rad2deg(Tensor input) -> Tensor
 
-        Radians as degrees, elementwise. Integers are taken as the default dtype.
+        Radians converted to degrees, elementwise. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -9257,9 +9276,9 @@ class TensorOperators:
     ) -> Tensor:
         """lp_pool1d(Tensor input, float norm_type, int[] kernel_size, int[] stride=[], bool ceil_mode=False) -> Tensor
 
-        The sum of each window's elements to the power `norm_type`, to the power 1 / norm_type, of `input`, [batch,
-        channels, length] or without the batch. No `stride` means the kernel's size. Of a window that ends outside
-        (`ceil_mode`) the mean of what is there stands for the rest.
+        (sum of element ** norm_type) ** (1 / norm_type) for each window of `input`, [batch, channels, length] or
+        without the batch. The default `stride` is the kernel's size. In a window that ends outside (`ceil_mode`), the
+        mean of the elements inside stands for the rest.
         """
 
     def lp_pool2d(
@@ -9268,7 +9287,7 @@ class TensorOperators:
     ) -> Tensor:
         """lp_pool2d(Tensor input, float norm_type, int[] kernel_size, int[] stride=[], bool ceil_mode=False) -> Tensor
 
-        lp_pool1d's sums of `input`, [batch, channels, height, width] or without the batch.
+        As lp_pool1d, for `input` of [batch, channels, height, width] or without the batch.
         """
 
     def lp_pool3d(
@@ -9277,7 +9296,7 @@ class TensorOperators:
     ) -> Tensor:
         """lp_pool3d(Tensor input, float norm_type, int[] kernel_size, int[] stride=[], bool ceil_mode=False) -> Tensor
 
-        lp_pool1d's sums of `input`, [batch, channels, depth, height, width] or without the batch.
+        As lp_pool1d, for `input` of [batch, channels, depth, height, width] or without the batch.
         """
 
     def max_unpool1d(
@@ -9287,9 +9306,9 @@ class TensorOperators:
         """max_unpool1d(Tensor input, Tensor indices, int[] kernel_size, int[] stride=[], int[] padding=[0], int[]?
         output_size=None) -> Tensor
 
-        The elements of `input`, [batch, channels, length] or without the batch, at the int64 places of each plane that
-        `indices` names, as max_pool_with_indices gives them, and zeros elsewhere. `output_size` settles the size where
-        a pool of these windows leaves it open; sizes in front of the length may be there.
+        The elements of `input`, [batch, channels, length] or without the batch, at the int64 positions in each plane
+        given by `indices`, as from max_pool_with_indices, and zeros elsewhere. `output_size` determines the size where
+        a pool with these windows allows several; it may include the sizes in front of the length.
         """
 
     def max_unpool2d(
@@ -9299,7 +9318,7 @@ class TensorOperators:
         """max_unpool2d(Tensor input, Tensor indices, int[] kernel_size, int[] stride=[], int[] padding=[0], int[]?
         output_size=None) -> Tensor
 
-        max_unpool1d of `input`, [batch, channels, height, width] or without the batch; places count rows first.
+        As max_unpool1d, for `input` of [batch, channels, height, width] or without the batch; positions are row-major.
         """
 
     def max_unpool3d(
@@ -9309,7 +9328,7 @@ class TensorOperators:
         """max_unpool3d(Tensor input, Tensor indices, int[] kernel_size, int[] stride=[], int[] padding=[0], int[]?
         output_size=None) -> Tensor
 
-        max_unpool1d of `input`, [batch, channels, depth, height, width] or without the batch.
+        As max_unpool1d, for `input` of [batch, channels, depth, height, width] or without the batch.
         """
 
     @overload
@@ -9324,7 +9343,7 @@ class TensorOperators:
     def flatten(self, start_dim: SupportsIndex = 0, end_dim: SupportsIndex = -1) -> Tensor:
         """flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor
 
-        The dimensions from `start_dim` to `end_dim`, both included, joined. A view where possible, else a copy.
+        The dimensions from `start_dim` to `end_dim`, inclusive, merged into one. A view where possible, else a copy.
         """
 
     def transpose(self, dim0: SupportsIndex, dim1: SupportsIndex) -> Tensor:
@@ -9339,7 +9358,7 @@ class TensorOperators:
     def permute(self, *dims: SupportsIndex) -> Tensor:
         """permute(Tensor input, int[] dims) -> Tensor
 
-        Dimension i of the result is dimension dims[i] of `input`.
+        `input` with its dimensions reordered: dimension i of the result is dimension dims[i] of `input`.
         """
 
     def slice(
@@ -9348,19 +9367,20 @@ class TensorOperators:
     ) -> Tensor:
         """slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor
 
-        Every `step`-th from `start` up to, without, `end` along `dim`; both are clamped and may count from the end.
+        Every `step`-th element from `start` up to but not including `end` along `dim`; both are clamped, and count from
+        the end if negative.
         """
 
     def select(self, dim: SupportsIndex, index: SupportsIndex) -> Tensor:
         """select(Tensor input, int dim, int index) -> Tensor
 
-        The slice at `index` along `dim`, which is dropped.
+        The slice at `index` along `dim`; the dimension is removed.
         """
 
     def narrow(self, dim: SupportsIndex, start: SupportsIndex, length: SupportsIndex) -> Tensor:
         """narrow(Tensor input, int dim, int start, int length) -> Tensor
 
-        The `length` slices from `start` on along `dim`.
+        The `length` elements from `start` on along `dim`.
         """
 
     @overload
@@ -9369,7 +9389,7 @@ class TensorOperators:
     def expand(self, *size: SupportsIndex) -> Tensor:
         """expand(Tensor input, int[] size) -> Tensor
 
-        Dimensions of size 1, and new leading ones, repeated without a copy; -1 keeps a size.
+        `input` with dimensions of size 1, and new leading dimensions, repeated without a copy; -1 keeps a size.
         """
 
     @overload
@@ -9378,46 +9398,47 @@ class TensorOperators:
     def squeeze(self, *dim: SupportsIndex) -> Tensor:
         """squeeze(Tensor input, int[]? dim=None) -> Tensor
 
-        `input` without its dimensions of size 1, or without those of `dim` that have it.
+        `input` without its dimensions of size 1, or without those of `dim` that have size 1.
         """
 
     def unsqueeze(self, dim: SupportsIndex) -> Tensor:
         """unsqueeze(Tensor input, int dim) -> Tensor
 
-        A dimension of size 1 inserted before `dim`.
+        `input` with a dimension of size 1 inserted before `dim`.
         """
 
     def as_strided(self, size: Ints, stride: Ints, storage_offset: SupportsIndex | None = None) -> Tensor:
         """as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor
 
-        Any shape and strides, in elements, that stay inside `input`'s storage; the offset counts from its start.
+        A view of any shape and strides, in elements, that stays inside input's storage; `storage_offset` counts from
+        its start.
         """
 
     def unfold(self, dimension: SupportsIndex, size: SupportsIndex, step: SupportsIndex) -> Tensor:
         """unfold(Tensor input, int dimension, int size, int step) -> Tensor
 
-        Windows of `size` elements, `step` apart, along `dimension`; a window's elements are a new last dimension.
+        Windows of `size` elements, `step` apart, along `dimension`; the elements of a window are a new last dimension.
         """
 
     def diagonal(self, offset: SupportsIndex = 0, dim1: SupportsIndex = 0, dim2: SupportsIndex = 1) -> Tensor:
         """diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor
 
-        The diagonal of dimensions `dim1` and `dim2` as a new last dimension; a positive `offset` lies above the main
-        one.
+        The diagonal of the dimensions `dim1` and `dim2` as a new last dimension; a positive `offset` lies above the
+        main diagonal.
         """
 
     def unbind(self, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
         """unbind(Tensor input, int dim=0) -> Tensor[]
 
-        The slices of `input` along `dim`, which is dropped, one after the other. None of them is written in place while
-        derivatives are recorded.
+        The slices of `input` along `dim`, one after the other; the dimension is removed. While derivatives are
+        recorded, they cannot be written in place.
         """
 
     def split_with_sizes(self, split_sizes: Ints, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
         """split_with_sizes(Tensor input, int[] split_sizes, int dim=0) -> Tensor[]
 
-        The parts of `input` along `dim` with these numbers of slices, which add up to all of them. None of them is
-        written in place while derivatives are recorded.
+        Parts of `input` along `dim` with these numbers of slices, which must add up to its size. While derivatives are
+        recorded, they cannot be written in place.
         """
 
     absolute = abs

@@ -10,48 +10,48 @@
 
 namespace bp {
 
-// `input`, but no less than 0 and no more than 6, elementwise; NaN stays NaN. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// `input` limited to the range 0 to 6, elementwise; NaN stays NaN. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
 BP_API Tensor relu6(const Tensor& input);
 BP_API const Tensor& relu6_(const Tensor& input);
 BP_API const Tensor& relu6_out(const Tensor& out, const Tensor& input);
 
-// `input`, but no less than min_val and no more than max_val, elementwise; NaN stays NaN. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// `input` limited to the range min_val to max_val, elementwise; NaN stays NaN. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor hardtanh(const Tensor& input, const Scalar& min_val = -1, const Scalar& max_val = 1);
 BP_API const Tensor& hardtanh_(const Tensor& input, const Scalar& min_val = -1,
                                const Scalar& max_val = 1);
 BP_API const Tensor& hardtanh_out(const Tensor& out, const Tensor& input,
                                   const Scalar& min_val = -1, const Scalar& max_val = 1);
 
-// elu with the scale and alpha under which means and variances keep, elementwise. Integers are
-// taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
-// cannot be.
+// elu with the scale and alpha that keep mean and variance unchanged from layer to layer,
+// elementwise. Integers are converted to the default dtype. Shapes broadcast, dtypes are promoted;
+// throws bad_argument where they cannot be.
 BP_API Tensor selu(const Tensor& input);
 BP_API const Tensor& selu_(const Tensor& input);
 BP_API const Tensor& selu_out(const Tensor& out, const Tensor& input);
 
-// `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are taken as
-// the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot
-// be.
+// `input` where it is positive, and alpha * expm1(input / alpha) elsewhere. Integers are converted
+// to the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
+// cannot be.
 BP_API Tensor celu(const Tensor& input, const Scalar& alpha = 1);
 BP_API const Tensor& celu_(const Tensor& input, const Scalar& alpha = 1);
 BP_API const Tensor& celu_out(const Tensor& out, const Tensor& input, const Scalar& alpha = 1);
 
-// input * tanh(log(1 + exp(input))), elementwise. Integers are taken as the default dtype. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// input * tanh(log(1 + exp(input))), elementwise. Integers are converted to the default dtype.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor mish(const Tensor& input);
 BP_API const Tensor& mish_(const Tensor& input);
 BP_API const Tensor& mish_out(const Tensor& out, const Tensor& input);
 
-// input / (1 + abs(input)), elementwise. Integers are taken as the default dtype. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// input / (1 + abs(input)), elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor softsign(const Tensor& input);
 BP_API const Tensor& softsign_(const Tensor& input);
 BP_API const Tensor& softsign_out(const Tensor& out, const Tensor& input);
 
-// log(sigmoid(input)), elementwise, without overflow on the way. Integers are taken as the default
-// dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// log(sigmoid(input)), elementwise, without intermediate overflow. Integers are converted to the
+// default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor logsigmoid(const Tensor& input);
 BP_API const Tensor& logsigmoid_(const Tensor& input);
 BP_API const Tensor& logsigmoid_out(const Tensor& out, const Tensor& input);
@@ -63,14 +63,14 @@ BP_API const Tensor& hardshrink_(const Tensor& input, const Scalar& lambd = 0.5)
 BP_API const Tensor& hardshrink_out(const Tensor& out, const Tensor& input,
                                     const Scalar& lambd = 0.5);
 
-// `input` moved by lambd towards 0, and 0 where it would pass it, elementwise; NaN stays NaN.
+// `input` moved towards 0 by lambd, and 0 where that would cross 0, elementwise; NaN stays NaN.
 // Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor softshrink(const Tensor& input, const Scalar& lambd = 0.5);
 BP_API const Tensor& softshrink_(const Tensor& input, const Scalar& lambd = 0.5);
 BP_API const Tensor& softshrink_out(const Tensor& out, const Tensor& input,
                                     const Scalar& lambd = 0.5);
 
-// `input` moved by `bias` towards 0 where it is below -lambd or above lambd, and 0 elsewhere, also
+// `input` moved towards 0 by `bias` where it is below -lambd or above lambd, and 0 elsewhere, also
 // for NaN. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor shrink(const Tensor& input, const Scalar& lambd = 0.5, const Scalar& bias = 0);
 BP_API const Tensor& shrink_(const Tensor& input, const Scalar& lambd = 0.5,
@@ -78,14 +78,14 @@ BP_API const Tensor& shrink_(const Tensor& input, const Scalar& lambd = 0.5,
 BP_API const Tensor& shrink_out(const Tensor& out, const Tensor& input, const Scalar& lambd = 0.5,
                                 const Scalar& bias = 0);
 
-// input - tanh(input), elementwise. Integers are taken as the default dtype. Shapes broadcast,
+// input - tanh(input), elementwise. Integers are converted to the default dtype. Shapes broadcast,
 // dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor tanhshrink(const Tensor& input);
 BP_API const Tensor& tanhshrink_(const Tensor& input);
 BP_API const Tensor& tanhshrink_out(const Tensor& out, const Tensor& input);
 
-// `input` where it is above the threshold, and the value elsewhere; NaN stays NaN. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& value);
 BP_API const Tensor& threshold_(const Tensor& input, const Scalar& threshold, const Scalar& value);
 BP_API const Tensor& threshold_out(const Tensor& out, const Tensor& input, const Scalar& threshold,

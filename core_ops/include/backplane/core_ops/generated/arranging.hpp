@@ -11,47 +11,47 @@
 
 namespace bp {
 
-// `input`, as a view, with the dimensions `source` at the places `destination`, and the others in
-// their order.
+// A view of `input` with the dimensions `source` moved to the positions `destination`; the others
+// keep their order.
 BP_API Tensor movedim(const Tensor& input, IntList source, IntList destination);
 
-// `input`, as a view where it can be one, with dimension `dim` split into `sizes`, of which one may
-// be -1 and is found.
+// `input` with dimension `dim` split into `sizes`, as a view where possible. One size may be -1 and
+// is computed.
 BP_API Tensor unflatten(const Tensor& input, std::int64_t dim, IntList sizes);
 
-// `input`, `dims` times along its last dimensions; where there are more numbers than dimensions,
-// new ones come in front.
+// `input` repeated `dims` times along its last dimensions; more numbers than dimensions add new
+// dimensions in front.
 BP_API Tensor tile(const Tensor& input, IntList dims);
 
-// Each slice of `input` along `dim`, or each element in row-major order, `repeats` times, one after
-// the other.
+// Each slice of `input` along `dim`, or each element in row-major order, repeated `repeats` times
+// in a row.
 BP_API Tensor repeat_interleave(const Tensor& input, std::int64_t repeats,
                                 std::optional<std::int64_t> dim = std::nullopt);
 
-// Each slice of `input` along `dim`, or each element in row-major order, as many times as its
-// number in `repeats`, a vector of int64 or int32, or the one number there, says.
+// Each slice of `input` along `dim`, or each element in row-major order, repeated as many times as
+// `repeats` says for it. `repeats` is a vector of int64 or int32; one number stands for all.
 BP_API Tensor repeat_interleave_by(const Tensor& input, const Tensor& repeats,
                                    std::optional<std::int64_t> dim = std::nullopt);
 
-// A matrix with the vector `input` on the given diagonal and zeros elsewhere, or the elements of a
-// matrix on that diagonal; a positive one lies above the main diagonal.
+// For a vector, the matrix with `input` on the given diagonal and zeros elsewhere; for a matrix,
+// the elements on that diagonal. A positive diagonal lies above the main diagonal.
 BP_API Tensor diag(const Tensor& input, std::int64_t diagonal = 0);
 
-// Matrices with the elements along input's last dimension on the diagonal `offset` and zeros
-// elsewhere; their rows and columns are the dimensions `dim1` and `dim2`.
+// Matrices with the elements of input's last dimension on the diagonal `offset` and zeros
+// elsewhere; `dim1` and `dim2` are the dimensions of their rows and columns.
 BP_API Tensor diag_embed(const Tensor& input, std::int64_t offset = 0, std::int64_t dim1 = -2,
                          std::int64_t dim2 = -1);
 
-// `input` turned `k` times by 90 degrees in the plane of the two dimensions `dims`, from the first
-// to the second.
+// `input` rotated `k` times by 90 degrees in the plane of the two dimensions `dims`, from the first
+// towards the second.
 BP_API Tensor rot90(const Tensor& input, std::int64_t k, IntList dims);
 
-// `input` of [..., C * r * r, H, W] as [..., C, H * r, W * r], where r is `upscale_factor` and each
-// channel's squares of r by r lay in as many channels.
+// `input` of [..., C * r * r, H, W] rearranged to [..., C, H * r, W * r], where r is
+// `upscale_factor`: each r by r square of a channel comes from r * r channels.
 BP_API Tensor pixel_shuffle(const Tensor& input, std::int64_t upscale_factor);
 
-// `input` of [..., C, H * r, W * r] as [..., C * r * r, H, W], where r is `downscale_factor`: what
-// pixel_shuffle undoes.
+// `input` of [..., C, H * r, W * r] rearranged to [..., C * r * r, H, W], where r is
+// `downscale_factor`: the inverse of pixel_shuffle.
 BP_API Tensor pixel_unshuffle(const Tensor& input, std::int64_t downscale_factor);
 
 }  // namespace bp

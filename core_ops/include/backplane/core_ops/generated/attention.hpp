@@ -10,11 +10,12 @@
 
 namespace bp {
 
-// softmax(query @ key^T * scale + attn_mask) @ value of query, [..., l, e], key, [..., s, e], and
-// value, [..., s, v]. A bool mask tells which keys take part, `is_causal` that those up to the
-// query's own place do; a query for which none does gets zeros. Without `scale`, 1 / sqrt(e).
-// `enable_gqa` lets groups of query's heads (the third last dimension) share the fewer heads of key
-// and value. `dropout_p` is applied to the weights, whenever it is not 0.
+// softmax(query @ key^T * scale + attn_mask) @ value for query of [..., l, e], key of [..., s, e]
+// and value of [..., s, v]. A bool mask is true where a key takes part; `is_causal` lets the keys
+// up to the query's own position take part. A query for which no key takes part gives zeros.
+// `scale` is 1 / sqrt(e) by default. With `enable_gqa`, groups of query's heads (the third last
+// dimension) share the fewer heads of key and value. `dropout_p` is applied to the weights whenever
+// it is not 0.
 BP_API Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key,
                                            const Tensor& value, const Tensor& attn_mask = {},
                                            double dropout_p = 0.0, bool is_causal = false,
@@ -26,10 +27,10 @@ struct NativeAttentionResult {
   Tensor logsumexp;
 };
 
-// scaled_dot_product_attention of query, [b, h, l, e], key and value, [b, g, s, ...] with h a
+// scaled_dot_product_attention of query, [b, h, l, e], and key and value, [b, g, s, ...] with h a
 // multiple of g, with a mask of [b, h, l, s]; and the logarithms of the sums that its softmax
-// divides by, [b, h, l], inf where a query gets zeros (float32 for float16 and bfloat16). Throws
-// bad_argument for other ranks, sizes that do not fit, or mixed dtypes.
+// divides by, [b, h, l], which are inf where a query gives zeros (float32 for float16 and
+// bfloat16). Throws bad_argument for other ranks, sizes that do not fit, or mixed dtypes.
 BP_API NativeAttentionResult native_attention(const Tensor& query, const Tensor& key,
                                               const Tensor& value, const Tensor& attn_mask,
                                               bool is_causal, double scale);
@@ -57,7 +58,7 @@ BP_API void attention_backward_out(const Tensor& grad_query, const Tensor& grad_
                                    const Tensor& result, const Tensor& logsumexp, bool is_causal,
                                    double scale);
 
-// The gradient of native_attention by an additive mask.
+// The gradient of native_attention with respect to an additive mask.
 BP_API Tensor attention_mask_backward(const Tensor& grad_out, const Tensor& grad_logsumexp,
                                       const Tensor& query, const Tensor& key, const Tensor& value,
                                       const Tensor& attn_mask, const Tensor& result,

@@ -10,43 +10,44 @@
 
 namespace bp {
 
-// The Bessel function of the first kind and of order 0, elementwise; 0 at infinity. Integers are
-// taken as the default dtype.
+// The Bessel function of the first kind of order 0, elementwise; 0 at infinity. Integers are
+// converted to the default dtype.
 BP_API Tensor bessel_j0(const Tensor& input);
 
-// The Bessel function of the first kind and of order 1, elementwise; 0 at infinity. Integers are
-// taken as the default dtype.
+// The Bessel function of the first kind of order 1, elementwise; 0 at infinity. Integers are
+// converted to the default dtype.
 BP_API Tensor bessel_j1(const Tensor& input);
 
-// The Bessel function of the second kind and of order 0, elementwise; -inf at 0, NaN below, and 0
-// at infinity. Integers are taken as the default dtype.
+// The Bessel function of the second kind of order 0, elementwise; -inf at 0, NaN below 0, and 0 at
+// infinity. Integers are converted to the default dtype.
 BP_API Tensor bessel_y0(const Tensor& input);
 
-// The Bessel function of the second kind and of order 1, elementwise; -inf at 0, NaN below, and 0
-// at infinity. Integers are taken as the default dtype.
+// The Bessel function of the second kind of order 1, elementwise; -inf at 0, NaN below 0, and 0 at
+// infinity. Integers are converted to the default dtype.
 BP_API Tensor bessel_y1(const Tensor& input);
 
-// The modified Bessel function of the second kind and of order 0, elementwise; inf at 0, and NaN
-// below. Integers are taken as the default dtype.
+// The modified Bessel function of the second kind of order 0, elementwise; inf at 0, and NaN below
+// 0. Integers are converted to the default dtype.
 BP_API Tensor modified_bessel_k0(const Tensor& input);
 
-// The modified Bessel function of the second kind and of order 1, elementwise; inf at 0, and NaN
-// below. Integers are taken as the default dtype.
+// The modified Bessel function of the second kind of order 1, elementwise; inf at 0, and NaN below
+// 0. Integers are converted to the default dtype.
 BP_API Tensor modified_bessel_k1(const Tensor& input);
 
-// exp(input) times the modified Bessel function of the second kind and of order 0, elementwise,
-// without underflow on the way; inf at 0, and NaN below. Integers are taken as the default dtype.
+// exp(input) times the modified Bessel function of the second kind of order 0, elementwise, without
+// intermediate underflow; inf at 0, and NaN below 0. Integers are converted to the default dtype.
 BP_API Tensor scaled_modified_bessel_k0(const Tensor& input);
 
-// exp(input) times the modified Bessel function of the second kind and of order 1, elementwise,
-// without underflow on the way; inf at 0, and NaN below. Integers are taken as the default dtype.
+// exp(input) times the modified Bessel function of the second kind of order 1, elementwise, without
+// intermediate underflow; inf at 0, and NaN below 0. Integers are converted to the default dtype.
 BP_API Tensor scaled_modified_bessel_k1(const Tensor& input);
 
-// sin(input) / input, elementwise; 1 at 0, and 0 at infinity. Integers are taken as the default
+// sin(input) / input, elementwise; 1 at 0, and 0 at infinity. Integers are converted to the default
 // dtype.
 BP_API Tensor spherical_bessel_j0(const Tensor& input);
 
-// Airy's function Ai, elementwise; 0 at both infinities. Integers are taken as the default dtype.
+// Airy's function Ai, elementwise; 0 at both infinities. Integers are converted to the default
+// dtype.
 BP_API Tensor airy_ai(const Tensor& input);
 
 }  // namespace bp

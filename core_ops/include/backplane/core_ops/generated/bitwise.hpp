@@ -10,7 +10,7 @@
 
 namespace bp {
 
-// The bits that both `input` and `other` have, elementwise; of bools, their conjunction. Shapes
+// The bits that are set in both `input` and `other`, elementwise; for bools, logical and. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor bitwise_and(const Tensor& input, const Tensor& other);
 BP_API Tensor bitwise_and(const Scalar& input, const Tensor& other);
@@ -21,7 +21,7 @@ BP_API const Tensor& bitwise_and_out(const Tensor& out, const Tensor& input, con
 BP_API const Tensor& bitwise_and_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& bitwise_and_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// The bits that `input` or `other` have, elementwise; of bools, their disjunction. Shapes
+// The bits that are set in `input` or `other`, elementwise; for bools, logical or. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor bitwise_or(const Tensor& input, const Tensor& other);
 BP_API Tensor bitwise_or(const Scalar& input, const Tensor& other);
@@ -32,9 +32,8 @@ BP_API const Tensor& bitwise_or_out(const Tensor& out, const Tensor& input, cons
 BP_API const Tensor& bitwise_or_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& bitwise_or_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// The bits that one of `input` and `other` has and the other has not, elementwise; of bools,
-// whether they differ. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot
-// be.
+// The bits that are set in exactly one of `input` and `other`, elementwise; for bools, whether they
+// differ. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor bitwise_xor(const Tensor& input, const Tensor& other);
 BP_API Tensor bitwise_xor(const Scalar& input, const Tensor& other);
 BP_API Tensor bitwise_xor(const Tensor& input, const Scalar& other);
@@ -44,15 +43,15 @@ BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& input, con
 BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& bitwise_xor_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// The bits that `input` has not, which makes -1 - input, elementwise; of bools, the opposite.
-// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// `input` with all bits inverted, which is -1 - input for signed integers, elementwise; for bools,
+// logical not. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor bitwise_not(const Tensor& input);
 BP_API const Tensor& bitwise_not_(const Tensor& input);
 BP_API const Tensor& bitwise_not_out(const Tensor& out, const Tensor& input);
 
-// `input` with its bits moved `other` places up, and zeros below, elementwise; 0 where that is
-// negative, or as many places as there are bits, or more. Shapes broadcast, dtypes are promoted;
-// throws bad_argument where they cannot be.
+// `input` with its bits shifted left by `other` places, elementwise. The result is 0 where `other`
+// is negative, or not less than the number of bits. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor bitwise_left_shift(const Tensor& input, const Tensor& other);
 BP_API Tensor bitwise_left_shift(const Scalar& input, const Tensor& other);
 BP_API Tensor bitwise_left_shift(const Tensor& input, const Scalar& other);
@@ -65,9 +64,9 @@ BP_API const Tensor& bitwise_left_shift_out(const Tensor& out, const Scalar& inp
 BP_API const Tensor& bitwise_left_shift_out(const Tensor& out, const Tensor& input,
                                             const Scalar& other);
 
-// `input` with its bits moved `other` places down, and copies of the sign above, elementwise;
-// nothing but copies where that is negative, or as many places as there are bits, or more. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// `input` with its bits shifted right by `other` places, filled with copies of the sign bit,
+// elementwise. Where `other` is negative, or not less than the number of bits, all bits are copies
+// of the sign. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor bitwise_right_shift(const Tensor& input, const Tensor& other);
 BP_API Tensor bitwise_right_shift(const Scalar& input, const Tensor& other);
 BP_API Tensor bitwise_right_shift(const Tensor& input, const Scalar& other);

@@ -64,53 +64,53 @@ BP_API const Tensor& ge_out(const Tensor& out, const Tensor& input, const Tensor
 BP_API const Tensor& ge_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& ge_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// True where both are nonzero. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
+// True where both are nonzero, elementwise. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor logical_and(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logical_and_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// True where either is nonzero. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
+// True where at least one is nonzero, elementwise. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor logical_or(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logical_or_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// True where `input` is zero. Shapes broadcast, dtypes are promoted; throws bad_argument where they
-// cannot be.
+// True where `input` is zero, elementwise. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor logical_not(const Tensor& input);
 BP_API const Tensor& logical_not_out(const Tensor& out, const Tensor& input);
 
-// True where one of both is nonzero and the other is zero. Shapes broadcast, dtypes are promoted;
+// True where exactly one of the two is nonzero, elementwise. Shapes broadcast, dtypes are promoted;
 // throws bad_argument where they cannot be.
 BP_API Tensor logical_xor(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logical_xor_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// Whether it is NaN, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws
+// True where `input` is NaN, elementwise. Shapes broadcast, dtypes are promoted; throws
 // bad_argument where they cannot be.
 BP_API Tensor isnan(const Tensor& input);
 BP_API const Tensor& isnan_out(const Tensor& out, const Tensor& input);
 
-// Whether it is neither infinite nor NaN, elementwise, as bool. Shapes broadcast, dtypes are
+// True where `input` is neither infinite nor NaN, elementwise. Shapes broadcast, dtypes are
 // promoted; throws bad_argument where they cannot be.
 BP_API Tensor isfinite(const Tensor& input);
 BP_API const Tensor& isfinite_out(const Tensor& out, const Tensor& input);
 
-// Whether it is inf or -inf, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws
+// True where `input` is inf or -inf, elementwise. Shapes broadcast, dtypes are promoted; throws
 // bad_argument where they cannot be.
 BP_API Tensor isinf(const Tensor& input);
 BP_API const Tensor& isinf_out(const Tensor& out, const Tensor& input);
 
-// Whether it is inf, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws
+// True where `input` is inf, elementwise. Shapes broadcast, dtypes are promoted; throws
 // bad_argument where they cannot be.
 BP_API Tensor isposinf(const Tensor& input);
 BP_API const Tensor& isposinf_out(const Tensor& out, const Tensor& input);
 
-// Whether it is -inf, elementwise, as bool. Shapes broadcast, dtypes are promoted; throws
+// True where `input` is -inf, elementwise. Shapes broadcast, dtypes are promoted; throws
 // bad_argument where they cannot be.
 BP_API Tensor isneginf(const Tensor& input);
 BP_API const Tensor& isneginf_out(const Tensor& out, const Tensor& input);
 
-// Whether it has the sign of negative numbers, as -0 has, elementwise, as bool. A NaN counts as
-// positive. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// True where the sign of `input` is negative, as it is for -0, elementwise. NaN counts as positive.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor signbit(const Tensor& input);
 BP_API const Tensor& signbit_out(const Tensor& out, const Tensor& input);
 

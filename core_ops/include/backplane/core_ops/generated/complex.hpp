@@ -10,32 +10,32 @@
 
 namespace bp {
 
-// The two parts of each number of `input`, which is complex, along a new last dimension, as a view
-// of real numbers.
+// A real view of the complex `input`: a new last dimension holds the real and the imaginary part of
+// each number.
 BP_API Tensor view_as_real(const Tensor& input);
 
-// The pairs along the last dimension of `input`, of f32 or f64, as a view of complex numbers. An
-// error where strides cannot show them.
+// A complex view of `input`, of f32 or f64, whose last dimension holds pairs. An error if the
+// strides do not allow it.
 BP_API Tensor view_as_complex(const Tensor& input);
 
-// The real parts of `input`, as a view; of real numbers themselves.
+// The real parts of `input`, as a view; real numbers are returned as they are.
 BP_API Tensor real(const Tensor& input);
 
-// The imaginary parts of `input`, which is complex, as a view.
+// The imaginary parts of the complex `input`, as a view.
 BP_API Tensor imag(const Tensor& input);
 
-// The complex conjugates of `input` in memory of their own; real numbers are themselves, as a view.
+// The complex conjugates of `input`, in new memory; for real numbers, a view of `input`.
 BP_API Tensor conj(const Tensor& input);
 
-// The complex numbers with the absolute values `abs` and the angles `angle`, in radians, which
+// The complex numbers with the absolute values `abs` and the angles `angle` in radians; the two
 // broadcast.
 BP_API Tensor polar(const Tensor& abs, const Tensor& angle);
 
-// The angle of each number of `input` in radians, from -pi to pi. Of a real one pi where it is
-// negative, and else 0; NaN of NaN. Integers are taken as the default dtype.
+// The angle of each number of `input` in radians, from -pi to pi. For real numbers, pi where
+// negative, else 0; NaN stays NaN. Integers are converted to the default dtype.
 BP_API Tensor angle(const Tensor& input);
 
-// `input` divided by its absolute value, and 0 where that is 0; of real numbers their sign.
+// `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
 BP_API Tensor sgn(const Tensor& input);
 
 }  // namespace bp

@@ -11,17 +11,16 @@
 
 namespace bp {
 
-// The sums along `dim` of the products of `x` and `y`, which broadcast; of complex numbers `x` is
-// conjugated.
+// The sums of products of `x` and `y`, which broadcast, along `dim`; a complex `x` is conjugated.
 BP_API Tensor vecdot(const Tensor& x, const Tensor& y, std::int64_t dim = -1);
 
-// The sums of products along the last dimensions of both, for all pairs of the other indices; a
-// 0-dim tensor multiplies.
+// The sums of products along the last dimensions, for all pairs of the other indices; a 0-dim
+// tensor multiplies.
 BP_API Tensor inner(const Tensor& input, const Tensor& other);
 
-// The sums of products over the dimensions `dims_self` of `input`, each against that of `other` in
-// `dims_other`, of which one may have size 1 and is broadcast; the other dimensions of both follow
-// each other.
+// The sums of products over the dimensions `dims_self` of `input`, paired with the dimensions
+// `dims_other` of `other`; in a pair, a size of 1 broadcasts. The remaining dimensions of `input`
+// come first in the result, then those of `other`.
 BP_API Tensor tensordot(const Tensor& input, const Tensor& other, IntList dims_self,
                         IntList dims_other);
 
@@ -31,17 +30,17 @@ BP_API Tensor cross(const Tensor& input, const Tensor& other, std::int64_t dim =
 // The Kronecker product, a block of `other` for each element of `input`.
 BP_API Tensor kron(const Tensor& input, const Tensor& other);
 
-// beta * input + alpha * (the products of each element of `vec1` with each of `vec2`); `input`
-// broadcasts to the product's shape, and is not looked at if `beta` is 0.
+// beta * input + alpha * outer(vec1, vec2); `input` broadcasts to the product's shape, and is
+// ignored if `beta` is 0.
 BP_API Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2,
                    const Scalar& beta = 1, const Scalar& alpha = 1);
 
-// `input1` by each matrix of `weight`, of shape [out, in1, in2], by `input2`, plus `bias`: a result
-// of [..., out] for inputs of [..., in1] and [..., in2].
+// input1 @ weight[k] @ input2 + bias[k] for each k: inputs of [..., in1] and [..., in2] and
+// `weight` of [out, in1, in2] give [..., out].
 BP_API Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
                        const Tensor& bias = {});
 
-// The sum of the elements on the main diagonal of a matrix; of integers as int64.
+// The sum of the elements on the main diagonal of a matrix; int64 for integers.
 BP_API Tensor trace(const Tensor& input);
 
 }  // namespace bp

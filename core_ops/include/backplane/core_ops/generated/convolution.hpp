@@ -10,11 +10,11 @@
 
 namespace bp {
 
-// `input`, [batch, channels, size...], with the kernels of `weight`, [to, channels / groups,
-// size...], over one to three dimensions. `transposed` is the gradient of a convolution by its
-// input: then weight is [channels, to / groups, size...]. A list has one element for each
-// dimension, or one for all. Throws bad_argument where channels do not fit groups, or a kernel the
-// padded input.
+// The convolution of `input`, [batch, channels, size...], with the kernels `weight`, [out, channels
+// / groups, size...], over one to three dimensions. With `transposed`, it is the gradient of a
+// convolution with respect to its input, and `weight` is [channels, out / groups, size...]. Each
+// list has one element per dimension, or one for all. Throws bad_argument where channels do not fit
+// groups, or a kernel the padded input.
 BP_API Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
                           IntList stride, IntList padding, IntList dilation, bool transposed,
                           IntList output_padding, std::int64_t groups);
@@ -23,8 +23,8 @@ BP_API const Tensor& convolution_out(const Tensor& out, const Tensor& input, con
                                      IntList dilation, bool transposed, IntList output_padding,
                                      std::int64_t groups);
 
-// The gradient of a convolution by its weight, from that of its result and its input. Throws
-// bad_argument where the shapes are not those of one convolution.
+// The gradient of a convolution with respect to its weight, from its input and the gradient of its
+// result. Throws bad_argument where the shapes are not those of one convolution.
 BP_API Tensor convolution_backward_weight(const Tensor& grad_output, const Tensor& input,
                                           IntList weight_size, IntList stride, IntList padding,
                                           IntList dilation, std::int64_t groups);
@@ -33,43 +33,43 @@ BP_API const Tensor& convolution_backward_weight_out(const Tensor& out, const Te
                                                      IntList stride, IntList padding,
                                                      IntList dilation, std::int64_t groups);
 
-// `input`, [batch, channels, length] or without the batch, with the kernels of `weight`, [to,
-// channels / groups, length], plus `bias`, [to].
+// The convolution of `input`, [batch, channels, length] or without the batch, with the kernels
+// `weight`, [out, channels / groups, length], plus `bias`, [out].
 BP_API Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      IntList stride = {1}, IntList padding = {0}, IntList dilation = {1},
                      std::int64_t groups = 1);
 
-// `input`, [batch, channels, height, width] or without the batch, with the kernels of `weight`,
-// [to, channels / groups, height, width], plus `bias`, [to].
+// The convolution of `input`, [batch, channels, height, width] or without the batch, with the
+// kernels `weight`, [out, channels / groups, height, width], plus `bias`, [out].
 BP_API Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      IntList stride = {1}, IntList padding = {0}, IntList dilation = {1},
                      std::int64_t groups = 1);
 
-// `input`, [batch, channels, depth, height, width] or without the batch, with the kernels of
-// `weight`, [to, channels / groups, depth, height, width], plus `bias`, [to].
+// The convolution of `input`, [batch, channels, depth, height, width] or without the batch, with
+// the kernels `weight`, [out, channels / groups, depth, height, width], plus `bias`, [out].
 BP_API Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      IntList stride = {1}, IntList padding = {0}, IntList dilation = {1},
                      std::int64_t groups = 1);
 
 // The transposed convolution of `input`, [batch, channels, length] or without the batch, with
-// `weight`, [channels, to / groups, length], plus `bias`, [to]. `output_padding` adds to the
-// result's end.
+// `weight`, [channels, out / groups, length], plus `bias`, [out]. `output_padding` extends the end
+// of the result.
 BP_API Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                IntList stride = {1}, IntList padding = {0},
                                IntList output_padding = {0}, std::int64_t groups = 1,
                                IntList dilation = {1});
 
 // The transposed convolution of `input`, [batch, channels, height, width] or without the batch,
-// with `weight`, [channels, to / groups, height, width], plus `bias`, [to]. `output_padding` adds
-// to the result's end.
+// with `weight`, [channels, out / groups, height, width], plus `bias`, [out]. `output_padding`
+// extends the end of the result.
 BP_API Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                IntList stride = {1}, IntList padding = {0},
                                IntList output_padding = {0}, std::int64_t groups = 1,
                                IntList dilation = {1});
 
 // The transposed convolution of `input`, [batch, channels, depth, height, width] or without the
-// batch, with `weight`, [channels, to / groups, depth, height, width], plus `bias`, [to].
-// `output_padding` adds to the result's end.
+// batch, with `weight`, [channels, out / groups, depth, height, width], plus `bias`, [out].
+// `output_padding` extends the end of the result.
 BP_API Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                IntList stride = {1}, IntList padding = {0},
                                IntList output_padding = {0}, std::int64_t groups = 1,

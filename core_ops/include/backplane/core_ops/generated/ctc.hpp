@@ -10,18 +10,19 @@
 
 namespace bp {
 
-// How unlikely `log_probs`, [steps, N, classes] or [steps, classes], make the labels of `targets`,
-// [N, labels] or all in a row, of which target_lengths count, in the first input_lengths steps -
-// each label in one step or several, blanks between them, which equal neighbours need. 'mean'
-// divides each loss by its number of labels first. A target that does not fit has an infinite loss,
-// or with `zero_infinity` none. The derivative is that by log_probs alone; PyTorch's also has what
-// log_softmax takes off again.
+// Connectionist temporal classification (Graves et al., 2006): the negative logarithm of the
+// probability that `log_probs`, [steps, N, classes] or [steps, classes], gives to the labels of
+// `targets`, [N, labels] or all in one vector. Only the first input_lengths steps and
+// target_lengths labels count. A label may last several steps, and blanks may stand between labels,
+// as they must between equal ones. 'mean' first divides each loss by its number of labels. A target
+// that does not fit has an infinite loss, or 0 with `zero_infinity`. The gradient is that with
+// respect to log_probs alone; PyTorch's includes a term that log_softmax cancels.
 BP_API Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, std::int64_t blank = 0,
                        std::string_view reduction = "mean", bool zero_infinity = false);
 
-// The derivative of ctc_loss by `log_probs`, where `grad` is that by its result. That of an
-// infinite loss is NaN, or with `zero_infinity` 0.
+// The gradient of ctc_loss with respect to `log_probs`; `grad` is the gradient of its result. It is
+// NaN for an infinite loss, or 0 with `zero_infinity`.
 BP_API Tensor ctc_loss_backward(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
                                 const Tensor& input_lengths, const Tensor& target_lengths,
                                 std::int64_t blank, std::string_view reduction, bool zero_infinity);

@@ -11,47 +11,48 @@
 
 namespace bp {
 
-// The p-norms, along the last dimension, of x1 - x2 + `eps`.
+// The p-norms of x1 - x2 + `eps` along the last dimension.
 BP_API Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2.0,
                                 double eps = 1e-06, bool keepdim = false);
 
-// The p-norms of the differences of each vector of `x1`, [..., P, M], and each of `x2`, [..., R,
-// M], as [..., P, R].
+// The p-norms of the differences between each vector of `x1`, [..., P, M], and each of `x2`, [...,
+// R, M], as [..., P, R].
 BP_API Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2.0);
 
-// The p-norms of the differences of each two vectors of `input`, a matrix, in the order of the part
-// of cdist above its diagonal.
+// The p-norms of the differences between all pairs of rows of the matrix `input`, in the order of
+// cdist's elements above the diagonal.
 BP_API Tensor pdist(const Tensor& input, double p = 2.0);
 
-// `input` divided by its p-norms along `dim`, taken as no less than `eps`.
+// `input` divided by its p-norm along `dim`, or by `eps` where the norm is smaller.
 BP_API Tensor normalize(const Tensor& input, double p = 2.0, std::int64_t dim = 1,
                         double eps = 1e-12);
 
-// The first half of `input` along `dim` times sigmoid of the second.
+// The first half of `input` along `dim` times the sigmoid of the second half.
 BP_API Tensor glu(const Tensor& input, std::int64_t dim = -1);
 
-// `input` where it is above 0, and else its product with `weight`, one number, or one for each
-// index of dimension 1.
+// `input` where it is positive, else input * weight; `weight` has one number, or one for each index
+// of dimension 1.
 BP_API Tensor prelu(const Tensor& input, const Tensor& weight);
 
-// log(input / (1 - input)), elementwise; with `eps`, input is first brought into eps to 1 - eps.
+// log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 -
+// eps.
 BP_API Tensor logit(const Tensor& input, std::optional<double> eps = std::nullopt);
 
-// 1 less the cosine of the angle between two vectors where `target` is 1, and the cosine less
-// `margin`, but no less than 0, where it is -1.
+// 1 minus the cosine of the angle between two vectors where `target` is 1, and max(0, cosine -
+// margin) where it is -1.
 BP_API Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2,
                                     const Tensor& target, double margin = 0.0,
                                     std::string_view reduction = "mean");
 
-// The distance of `anchor` and `positive` less that of anchor and `negative` plus `margin`, but no
-// less than 0; with `swap` the second is that of positive and negative where this is smaller.
+// max(0, d(anchor, positive) - d(anchor, negative) + margin) for the distance d. With `swap`,
+// d(positive, negative) takes the place of d(anchor, negative) where it is smaller.
 BP_API Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive,
                                   const Tensor& negative, double margin = 1.0, double p = 2.0,
                                   double eps = 1e-06, bool swap = false,
                                   std::string_view reduction = "mean");
 
-// The sum over the other classes of (margin - the class's score + theirs) to the power of `p`, 1 or
-// 2, where that is above 0, divided by their count and times `weight` of the class.
+// The sum over the other classes of max(0, margin - score of the target + score of the other) to
+// the power `p`, 1 or 2, divided by the number of classes and multiplied by the target's `weight`.
 BP_API Tensor multi_margin_loss(const Tensor& input, const Tensor& target, std::int64_t p = 1,
                                 double margin = 1.0, const Tensor& weight = {},
                                 std::string_view reduction = "mean");

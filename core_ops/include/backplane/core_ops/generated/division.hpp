@@ -11,9 +11,9 @@
 
 namespace bp {
 
-// What is left of `input` after taking off `other` as often as it fits, with the sign of `input`,
-// elementwise. Exact; NaN by 0, and of integers 0. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// The remainder of input / other with the sign of `input`, elementwise. Exact; NaN if `other` is 0,
+// or 0 for integers. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot
+// be.
 BP_API Tensor fmod(const Tensor& input, const Tensor& other);
 BP_API Tensor fmod(const Scalar& input, const Tensor& other);
 BP_API Tensor fmod(const Tensor& input, const Scalar& other);
@@ -23,9 +23,9 @@ BP_API const Tensor& fmod_out(const Tensor& out, const Tensor& input, const Tens
 BP_API const Tensor& fmod_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& fmod_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// What is left of `input` after taking off `other` floor(input / other) times, with the sign of
-// `other`, elementwise. NaN by 0, and of integers 0. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// input - other * floor(input / other), which has the sign of `other`, elementwise. NaN if `other`
+// is 0, or 0 for integers. Shapes broadcast, dtypes are promoted; throws bad_argument where they
+// cannot be.
 BP_API Tensor remainder(const Tensor& input, const Tensor& other);
 BP_API Tensor remainder(const Scalar& input, const Tensor& other);
 BP_API Tensor remainder(const Tensor& input, const Scalar& other);
@@ -35,8 +35,8 @@ BP_API const Tensor& remainder_out(const Tensor& out, const Tensor& input, const
 BP_API const Tensor& remainder_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& remainder_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// The largest whole number that is not above input / other, elementwise. Of integers, 0 by 0.
-// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// floor(input / other), elementwise. For integers, 0 if `other` is 0. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
 BP_API Tensor floor_divide(const Tensor& input, const Tensor& other);
 BP_API Tensor floor_divide(const Scalar& input, const Tensor& other);
 BP_API Tensor floor_divide(const Tensor& input, const Scalar& other);
@@ -46,15 +46,15 @@ BP_API const Tensor& floor_divide_out(const Tensor& out, const Tensor& input, co
 BP_API const Tensor& floor_divide_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& floor_divide_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// `input` without its whole part, elementwise; it keeps the sign. Shapes broadcast, dtypes are
+// The fractional part of `input`, with its sign, elementwise. Shapes broadcast, dtypes are
 // promoted; throws bad_argument where they cannot be.
 BP_API Tensor frac(const Tensor& input);
 BP_API const Tensor& frac_(const Tensor& input);
 BP_API const Tensor& frac_out(const Tensor& out, const Tensor& input);
 
-// The size of `input` with the sign of `other`, elementwise; that of -0 counts, that of a NaN is
-// open. Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// The absolute value of `input` with the sign of `other`, elementwise. -0 counts as negative; the
+// sign of a NaN is unspecified. Integers are converted to the default dtype. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor copysign(const Tensor& input, const Tensor& other);
 BP_API Tensor copysign(const Tensor& input, const Scalar& other);
 BP_API const Tensor& copysign_(const Tensor& input, const Tensor& other);
@@ -62,9 +62,9 @@ BP_API const Tensor& copysign_(const Tensor& input, const Scalar& other);
 BP_API const Tensor& copysign_out(const Tensor& out, const Tensor& input, const Tensor& other);
 BP_API const Tensor& copysign_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// 1 where `input` is positive, -1 where it is negative, and 0 elsewhere; also of NaN. Complex
-// numbers are divided by their absolute value, as by `sgn`; NaN stays. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
+// 1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex
+// numbers are divided by their absolute value, as by `sgn`; for them, NaN stays NaN. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor sign(const Tensor& input);
 BP_API const Tensor& sign_(const Tensor& input);
 BP_API const Tensor& sign_out(const Tensor& out, const Tensor& input);
@@ -75,21 +75,20 @@ BP_API Tensor heaviside(const Tensor& input, const Tensor& values);
 BP_API const Tensor& heaviside_(const Tensor& input, const Tensor& values);
 BP_API const Tensor& heaviside_out(const Tensor& out, const Tensor& input, const Tensor& values);
 
-// The larger of `input` and `other`, elementwise; if one is NaN, the other one. Shapes broadcast,
+// The larger of `input` and `other`, elementwise; if one is NaN, the other. Shapes broadcast,
 // dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor fmax(const Tensor& input, const Tensor& other);
 BP_API const Tensor& fmax_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& fmax_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// The smaller of `input` and `other`, elementwise; if one is NaN, the other one. Shapes broadcast,
+// The smaller of `input` and `other`, elementwise; if one is NaN, the other. Shapes broadcast,
 // dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor fmin(const Tensor& input, const Tensor& other);
 BP_API const Tensor& fmin_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& fmin_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// The point between `input` and `end` that `weight` says: input + weight * (end - input),
-// elementwise, and from the nearer of the two. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// Linear interpolation, input + weight * (end - input), elementwise, computed from the nearer end.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor lerp(const Tensor& input, const Tensor& end, const Tensor& weight);
 BP_API Tensor lerp(const Tensor& input, const Tensor& end, const Scalar& weight);
 BP_API const Tensor& lerp_(const Tensor& input, const Tensor& end, const Tensor& weight);

@@ -11,20 +11,21 @@
 
 namespace bp {
 
-// 1 with the probability that the element of `input` says, else 0. With `p`, that is everyone's
-// probability and `input` says the shape alone. Probabilities are numbers from 0 to 1; to look at
-// those of `input` it waits for the device, but not while a graph is captured. No gradient goes
-// through.
+// 1 with the probability in each element of `input`, else 0. With `p`, that is the probability
+// everywhere, and `input` only gives the shape. Probabilities are numbers from 0 to 1; to check
+// those of `input`, the call waits for the device, except while a graph is captured. No gradient
+// flows through.
 BP_API Tensor bernoulli(const Tensor& input, std::optional<double> p = std::nullopt,
                         Generator* generator = nullptr);
 
 // int64 indices into the last dimension of `input`, a vector or a matrix, drawn with probabilities
-// in proportion to its elements, which are at least 0, finite, and not all 0. Without `replacement`
-// no index comes twice in a row. Waits for the device.
+// proportional to its elements, which must be nonnegative, finite, and not all 0. Without
+// `replacement`, no index is drawn twice in a row. Waits for the device.
 BP_API Tensor multinomial(const Tensor& input, std::int64_t num_samples, bool replacement = false,
                           Generator* generator = nullptr);
 
-// Normal numbers of these means and standard deviations, which broadcast. No gradient goes through.
+// Normal random numbers with these means and standard deviations, which broadcast. No gradient
+// flows through.
 BP_API Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator = nullptr);
 BP_API Tensor normal(const Scalar& mean, const Tensor& std, Generator* generator = nullptr);
 BP_API Tensor normal(const Tensor& mean, const Scalar& std, Generator* generator = nullptr);

@@ -11,66 +11,66 @@
 
 namespace bp {
 
-// 2 to the power of `input`, elementwise. Integers are taken as the default dtype. Shapes
+// 2 to the power of `input`, elementwise. Integers are converted to the default dtype. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor exp2(const Tensor& input);
 BP_API const Tensor& exp2_(const Tensor& input);
 BP_API const Tensor& exp2_out(const Tensor& out, const Tensor& input);
 
-// The logarithm to the base 2, elementwise. Integers are taken as the default dtype. Shapes
+// The logarithm to base 2, elementwise. Integers are converted to the default dtype. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor log2(const Tensor& input);
 BP_API const Tensor& log2_(const Tensor& input);
 BP_API const Tensor& log2_out(const Tensor& out, const Tensor& input);
 
-// The logarithm to the base 10, elementwise. Integers are taken as the default dtype. Shapes
+// The logarithm to base 10, elementwise. Integers are converted to the default dtype. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor log10(const Tensor& input);
 BP_API const Tensor& log10_(const Tensor& input);
 BP_API const Tensor& log10_out(const Tensor& out, const Tensor& input);
 
-// 1 - erf(input), elementwise, without loss where that is small. Integers are taken as the default
-// dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// 1 - erf(input), elementwise, accurate where the result is small. Integers are converted to the
+// default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor erfc(const Tensor& input);
 BP_API const Tensor& erfc_(const Tensor& input);
 BP_API const Tensor& erfc_out(const Tensor& out, const Tensor& input);
 
-// The part of a normal distribution below `input`, erfc(-input / sqrt(2)) / 2, elementwise.
-// Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// The normal cumulative distribution function, erfc(-input / sqrt(2)) / 2, elementwise. Integers
+// are converted to the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
 BP_API Tensor ndtr(const Tensor& input);
 BP_API const Tensor& ndtr_(const Tensor& input);
 BP_API const Tensor& ndtr_out(const Tensor& out, const Tensor& input);
 
-// log(exp(input) + exp(other)), elementwise, without overflow on the way. Shapes broadcast, dtypes
-// are promoted; throws bad_argument where they cannot be.
+// log(exp(input) + exp(other)), elementwise, without intermediate overflow. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor logaddexp(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logaddexp_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logaddexp_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// log2(2 ** input + 2 ** other), elementwise, without overflow on the way. Shapes broadcast, dtypes
-// are promoted; throws bad_argument where they cannot be.
+// log2(2 ** input + 2 ** other), elementwise, without intermediate overflow. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor logaddexp2(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logaddexp2_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& logaddexp2_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// input * 2 ** other, elementwise, by two factors of the same side, so that neither leaves the
-// range before the result does. Integers are taken as the default dtype. Shapes broadcast, dtypes
-// are promoted; throws bad_argument where they cannot be.
+// input * 2 ** other, elementwise, in two steps, so that no intermediate value leaves the range
+// before the result does. Integers are converted to the default dtype. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
 BP_API Tensor ldexp(const Tensor& input, const Tensor& other);
 BP_API const Tensor& ldexp_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& ldexp_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are
-// taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
-// cannot be.
+// input * log(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers are
+// converted to the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where
+// they cannot be.
 BP_API Tensor xlogy(const Tensor& input, const Tensor& other);
 BP_API const Tensor& xlogy_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& xlogy_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is. Integers are
-// taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they
-// cannot be.
+// input * log1p(other), elementwise; 0 where `input` is 0, and NaN where `other` is NaN. Integers
+// are converted to the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
 BP_API Tensor xlog1py(const Tensor& input, const Tensor& other);
 BP_API Tensor xlog1py(const Scalar& input, const Tensor& other);
 BP_API Tensor xlog1py(const Tensor& input, const Scalar& other);
@@ -80,7 +80,7 @@ BP_API const Tensor& xlog1py_out(const Tensor& out, const Tensor& input, const T
 BP_API const Tensor& xlog1py_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& xlog1py_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// -input * log(input), elementwise; 0 at 0, and -inf below. Integers are taken as the default
+// -input * log(input), elementwise; 0 at 0, and -inf below 0. Integers are converted to the default
 // dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor entr(const Tensor& input);
 BP_API const Tensor& entr_(const Tensor& input);

@@ -10,7 +10,8 @@
 
 namespace bp {
 
-// A tensor of one value. Without `dtype`, that of the number - int64, bool or the default dtype.
+// A tensor filled with one value. The default `dtype` follows the value: int64, bool or the default
+// dtype.
 BP_API Tensor full(IntList size, const Scalar& fill_value,
                    std::optional<Dtype> dtype = std::nullopt,
                    std::optional<Device> device = std::nullopt);
@@ -18,8 +19,9 @@ inline Tensor full(IntList size, const Scalar& fill_value, const TensorOptions& 
   return full(size, fill_value, options.dtype, options.device);
 }
 
-// start, start + step, ... up to `end`, without it. Without `dtype`, int64 if all are integers,
-// else the default dtype. The length is ceil((end - start) / step), which must not be negative.
+// start, start + step, ... up to but not including `end`. The default `dtype` is int64 if all three
+// are integers, else the default dtype. The length is ceil((end - start) / step), which must not be
+// negative.
 BP_API Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step = 1,
                      std::optional<Dtype> dtype = std::nullopt,
                      std::optional<Device> device = std::nullopt);
@@ -31,50 +33,51 @@ inline Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions
   return arange(start, end, 1, options.dtype, options.device);
 }
 
-// A tensor whose values are not set. Without `dtype`, of the default dtype.
+// A tensor with uninitialized values, by default of the default dtype.
 BP_API Tensor empty(IntList size, std::optional<Dtype> dtype = std::nullopt,
                     std::optional<Device> device = std::nullopt);
 inline Tensor empty(IntList size, const TensorOptions& options) {
   return empty(size, options.dtype, options.device);
 }
 
-// A tensor of zeros. Without `dtype`, of the default dtype.
+// A tensor of zeros, by default of the default dtype.
 BP_API Tensor zeros(IntList size, std::optional<Dtype> dtype = std::nullopt,
                     std::optional<Device> device = std::nullopt);
 inline Tensor zeros(IntList size, const TensorOptions& options) {
   return zeros(size, options.dtype, options.device);
 }
 
-// A tensor of ones. Without `dtype`, of the default dtype.
+// A tensor of ones, by default of the default dtype.
 BP_API Tensor ones(IntList size, std::optional<Dtype> dtype = std::nullopt,
                    std::optional<Device> device = std::nullopt);
 inline Tensor ones(IntList size, const TensorOptions& options) {
   return ones(size, options.dtype, options.device);
 }
 
-// A tensor of `input`'s shape whose values are not set. Dtype and device are those of `input`
-// unless given.
+// A tensor of `input`'s shape with uninitialized values, by default with the dtype and device of
+// `input`.
 BP_API Tensor empty_like(const Tensor& input, std::optional<Dtype> dtype = std::nullopt,
                          std::optional<Device> device = std::nullopt);
 inline Tensor empty_like(const Tensor& input, const TensorOptions& options) {
   return empty_like(input, options.dtype, options.device);
 }
 
-// Zeros of `input`'s shape. Dtype and device are those of `input` unless given.
+// Zeros in `input`'s shape, by default with the dtype and device of `input`.
 BP_API Tensor zeros_like(const Tensor& input, std::optional<Dtype> dtype = std::nullopt,
                          std::optional<Device> device = std::nullopt);
 inline Tensor zeros_like(const Tensor& input, const TensorOptions& options) {
   return zeros_like(input, options.dtype, options.device);
 }
 
-// Ones of `input`'s shape. Dtype and device are those of `input` unless given.
+// Ones in `input`'s shape, by default with the dtype and device of `input`.
 BP_API Tensor ones_like(const Tensor& input, std::optional<Dtype> dtype = std::nullopt,
                         std::optional<Device> device = std::nullopt);
 inline Tensor ones_like(const Tensor& input, const TensorOptions& options) {
   return ones_like(input, options.dtype, options.device);
 }
 
-// One value in `input`'s shape. Dtype and device are those of `input` unless given.
+// A tensor of `input`'s shape filled with one value, by default with the dtype and device of
+// `input`.
 BP_API Tensor full_like(const Tensor& input, const Scalar& fill_value,
                         std::optional<Dtype> dtype = std::nullopt,
                         std::optional<Device> device = std::nullopt);

@@ -11,45 +11,44 @@
 
 namespace bp {
 
-// `input` with `value` where `mask`, a bool tensor that broadcasts with it, holds. `value` is taken
-// in input's dtype.
+// `input` with `value` where `mask`, a bool tensor that broadcasts with it, is true. `value` is
+// converted to input's dtype.
 BP_API Tensor masked_fill(const Tensor& input, const Tensor& mask, const Scalar& value);
 
-// The elements of `input` where `mask`, a bool tensor that broadcasts with it, holds, in row-major
-// order, as a vector.
+// The elements of `input` where `mask`, a bool tensor that broadcasts with it, is true, as a vector
+// in row-major order.
 BP_API Tensor masked_select(const Tensor& input, const Tensor& mask);
 
-// `input` with the elements of `source`, one after the other, where `mask` holds, a bool tensor
-// that broadcasts with it. More of those places than `source` has elements are an error, at the
-// latest when the stream is synchronized.
+// `input` with consecutive elements of `source` where `mask`, a bool tensor that broadcasts with
+// it, is true. It is an error if `source` has too few elements, reported at the latest when the
+// stream is synchronized.
 BP_API Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source);
 
-// `input`, a matrix, or a tensor of more dimensions that are all of one size, with `fill_value`
-// where all indices are equal. With `wrap` the diagonal of a tall matrix starts again one row below
-// its end.
+// `input` with `fill_value` where all indices are equal: a matrix, or a tensor of more dimensions
+// of equal size. With `wrap`, the diagonal of a tall matrix starts again one row below its end.
 BP_API Tensor fill_diagonal(const Tensor& input, const Scalar& fill_value, bool wrap = false);
 
 // `input` with `value` in the slices along `dim` that `index`, a vector of int64 or int32, names;
-// negative ones count from the end. An index outside of `input` is an error, at the latest when its
-// stream is synchronized.
+// negative indices count from the end. An index out of range is an error, reported at the latest
+// when the stream is synchronized.
 BP_API Tensor index_fill(const Tensor& input, std::int64_t dim, const Tensor& index,
                          const Scalar& value);
 
-// `input` with `alpha` times the slices of `source` along `dim` added to those that `index`, a
-// vector of int64 or int32, names. An index outside of `input` is an error, at the latest when its
-// stream is synchronized.
+// `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a
+// vector of int64 or int32, names. An index out of range is an error, reported at the latest when
+// the stream is synchronized.
 BP_API Tensor index_add(const Tensor& input, std::int64_t dim, const Tensor& index,
                         const Tensor& source, const Scalar& alpha = 1);
 
-// `input` with the slices of `source` along `dim` in the place of those that `index`, a vector of
-// int64 or int32, names; of several for one place it is the last. An index outside of `input` is an
-// error, at the latest when its stream is synchronized.
+// `input` with the slices along `dim` that `index`, a vector of int64 or int32, names replaced by
+// those of `source`. If an index occurs more than once, the last slice counts. An index out of
+// range is an error, reported at the latest when the stream is synchronized.
 BP_API Tensor index_copy(const Tensor& input, std::int64_t dim, const Tensor& index,
                          const Tensor& source);
 
-// `input` with the elements of `source` at the places that `index`, of as many, names in row-major
-// order; negative ones count from the end. With `accumulate` they are added, else of several for
-// one place it is the last.
+// `input` with the elements of `source` at the positions that `index`, of the same size, gives in
+// row-major order; negative ones count from the end. With `accumulate` they are added; otherwise,
+// if a position occurs more than once, the last element counts.
 BP_API Tensor put(const Tensor& input, const Tensor& index, const Tensor& source,
                   bool accumulate = false);
 

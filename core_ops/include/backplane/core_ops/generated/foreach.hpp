@@ -11,91 +11,94 @@
 
 namespace bp {
 
-// Each + alpha * other, for each tensor of `self` and the one at its place in `other`, or a number.
+// self[i] + alpha * other[i], for each tensor of `self` and its counterpart in `other`, or a
+// number.
 BP_API std::vector<Tensor> _foreach_add(TensorList self, TensorList other, const Scalar& alpha = 1);
 BP_API std::vector<Tensor> _foreach_add(TensorList self, const Scalar& other,
                                         const Scalar& alpha = 1);
 
-// _foreach_add, written into `self`, tensor by tensor.
+// _foreach_add in place: the results are written into `self`.
 BP_API void _foreach_add_(TensorList self, TensorList other, const Scalar& alpha = 1);
 BP_API void _foreach_add_(TensorList self, const Scalar& other, const Scalar& alpha = 1);
 
-// Each - alpha * other, for each tensor of `self` and the one at its place in `other`, or a number.
+// self[i] - alpha * other[i], for each tensor of `self` and its counterpart in `other`, or a
+// number.
 BP_API std::vector<Tensor> _foreach_sub(TensorList self, TensorList other, const Scalar& alpha = 1);
 BP_API std::vector<Tensor> _foreach_sub(TensorList self, const Scalar& other,
                                         const Scalar& alpha = 1);
 
-// _foreach_sub, written into `self`, tensor by tensor.
+// _foreach_sub in place: the results are written into `self`.
 BP_API void _foreach_sub_(TensorList self, TensorList other, const Scalar& alpha = 1);
 BP_API void _foreach_sub_(TensorList self, const Scalar& other, const Scalar& alpha = 1);
 
-// Each * other, for each tensor of `self` and the one at its place in `other`, or a number.
+// self[i] * other[i], for each tensor of `self` and its counterpart in `other`, or a number.
 BP_API std::vector<Tensor> _foreach_mul(TensorList self, TensorList other);
 BP_API std::vector<Tensor> _foreach_mul(TensorList self, const Scalar& other);
 
-// _foreach_mul, written into `self`, tensor by tensor.
+// _foreach_mul in place: the results are written into `self`.
 BP_API void _foreach_mul_(TensorList self, TensorList other);
 BP_API void _foreach_mul_(TensorList self, const Scalar& other);
 
-// Each / other, for each tensor of `self` and the one at its place in `other`, or a number.
+// self[i] / other[i], for each tensor of `self` and its counterpart in `other`, or a number.
 BP_API std::vector<Tensor> _foreach_div(TensorList self, TensorList other);
 BP_API std::vector<Tensor> _foreach_div(TensorList self, const Scalar& other);
 
-// _foreach_div, written into `self`, tensor by tensor.
+// _foreach_div in place: the results are written into `self`.
 BP_API void _foreach_div_(TensorList self, TensorList other);
 BP_API void _foreach_div_(TensorList self, const Scalar& other);
 
-// The greater of each element of a tensor of `self` and the one at its place in `other`, or a
-// number.
+// The elementwise maximum of self[i] and other[i], for each tensor of `self` and its counterpart in
+// `other`, or a number.
 BP_API std::vector<Tensor> _foreach_maximum(TensorList self, TensorList other);
 BP_API std::vector<Tensor> _foreach_maximum(TensorList self, const Scalar& other);
 
-// The lesser of each element of a tensor of `self` and the one at its place in `other`, or a
-// number.
+// The elementwise minimum of self[i] and other[i], for each tensor of `self` and its counterpart in
+// `other`, or a number.
 BP_API std::vector<Tensor> _foreach_minimum(TensorList self, TensorList other);
 BP_API std::vector<Tensor> _foreach_minimum(TensorList self, const Scalar& other);
 
-// _foreach_maximum under another name.
+// Another name of _foreach_maximum.
 BP_API std::vector<Tensor> _foreach_clamp_min(TensorList self, TensorList other);
 BP_API std::vector<Tensor> _foreach_clamp_min(TensorList self, const Scalar& other);
 
-// _foreach_minimum under another name.
+// Another name of _foreach_minimum.
 BP_API std::vector<Tensor> _foreach_clamp_max(TensorList self, TensorList other);
 BP_API std::vector<Tensor> _foreach_clamp_max(TensorList self, const Scalar& other);
 
-// Each tensor of `self` to the power of the one at its place in `exponent`, or of a number.
+// self[i] to the power exponent[i], for each tensor of `self` and its counterpart in `exponent`, or
+// a number.
 BP_API std::vector<Tensor> _foreach_pow(TensorList self, TensorList exponent);
 BP_API std::vector<Tensor> _foreach_pow(TensorList self, const Scalar& exponent);
 
-// Each + value * tensor1 * tensor2, for each tensor of `self` and those at its place in the other
-// lists.
+// self[i] + value * tensor1[i] * tensor2[i], for each tensor of `self` and its counterparts in the
+// other lists.
 BP_API std::vector<Tensor> _foreach_addcmul(TensorList self, TensorList tensor1, TensorList tensor2,
                                             const Scalar& value = 1);
 
-// _foreach_addcmul, written into `self`, tensor by tensor.
+// _foreach_addcmul in place: the results are written into `self`.
 BP_API void _foreach_addcmul_(TensorList self, TensorList tensor1, TensorList tensor2,
                               const Scalar& value = 1);
 
-// Each + value * tensor1 / tensor2, for each tensor of `self` and those at its place in the other
-// lists.
+// self[i] + value * tensor1[i] / tensor2[i], for each tensor of `self` and its counterparts in the
+// other lists.
 BP_API std::vector<Tensor> _foreach_addcdiv(TensorList self, TensorList tensor1, TensorList tensor2,
                                             const Scalar& value = 1);
 
-// _foreach_addcdiv, written into `self`, tensor by tensor.
+// _foreach_addcdiv in place: the results are written into `self`.
 BP_API void _foreach_addcdiv_(TensorList self, TensorList tensor1, TensorList tensor2,
                               const Scalar& value = 1);
 
-// Each + weight * (tensors1 - each), for each tensor of `self` and those at its place in the other
-// lists; `weight` may be a number.
+// self[i] + weight * (tensors1[i] - self[i]), for each tensor of `self` and its counterparts in the
+// other lists; `weight` may be a number.
 BP_API std::vector<Tensor> _foreach_lerp(TensorList self, TensorList tensors1, TensorList weight);
 BP_API std::vector<Tensor> _foreach_lerp(TensorList self, TensorList tensors1,
                                          const Scalar& weight);
 
-// _foreach_lerp, written into `self`, tensor by tensor.
+// _foreach_lerp in place: the results are written into `self`.
 BP_API void _foreach_lerp_(TensorList self, TensorList tensors1, TensorList weight);
 BP_API void _foreach_lerp_(TensorList self, TensorList tensors1, const Scalar& weight);
 
-// The negative of each tensor.
+// The negative of each tensor, elementwise.
 BP_API std::vector<Tensor> _foreach_neg(TensorList self);
 
 // The absolute values of each tensor.
@@ -107,19 +110,19 @@ BP_API std::vector<Tensor> _foreach_sign(TensorList self);
 // The square roots of each tensor.
 BP_API std::vector<Tensor> _foreach_sqrt(TensorList self);
 
-// e to the power of each tensor.
+// e to the power of each tensor, elementwise.
 BP_API std::vector<Tensor> _foreach_exp(TensorList self);
 
-// 1 / each tensor.
+// 1 / self[i], for each tensor.
 BP_API std::vector<Tensor> _foreach_reciprocal(TensorList self);
 
-// _foreach_sqrt, written into `self`, tensor by tensor.
+// _foreach_sqrt in place: the results are written into `self`.
 BP_API void _foreach_sqrt_(TensorList self);
 
-// Fills each tensor of `self` with 0.
+// Fills each tensor of `self` with zeros.
 BP_API void _foreach_zero_(TensorList self);
 
-// The `ord`-norm of all elements of each tensor, in `dtype` if it is given.
+// The `ord`-norm over all elements of each tensor, computed in `dtype` if it is given.
 BP_API std::vector<Tensor> _foreach_norm(TensorList self, const Scalar& ord = 2,
                                          std::optional<Dtype> dtype = std::nullopt);
 

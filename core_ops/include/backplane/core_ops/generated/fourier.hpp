@@ -10,29 +10,28 @@
 
 namespace bp {
 
-// The sums of input[j] * exp(-2 pi i j k / n) along `dim` times `scale`, or with exp(2 pi i j k /
-// n) if not `forward`: what transforms of complex numbers are made of.
+// The transform that complex transforms consist of: `scale` times the sums of input[j] * exp(-2 pi
+// i j k / n) along `dim`, or of input[j] * exp(2 pi i j k / n) if not `forward`.
 BP_API Tensor fft_c2c(const Tensor& input, std::int64_t dim, double scale, bool forward);
 BP_API const Tensor& fft_c2c_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                  double scale, bool forward);
 
-// The first n / 2 + 1 results of fft_c2c of n real numbers along `dim`.
+// The first n / 2 + 1 results of fft_c2c for n real numbers along `dim`.
 BP_API Tensor fft_r2c(const Tensor& input, std::int64_t dim, double scale, bool forward);
 BP_API const Tensor& fft_r2c_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                  double scale, bool forward);
 
-// The `n` real numbers that are fft_c2c of a line whose first n / 2 + 1 elements are those of
-// `input` along `dim`, and whose others are the conjugates of these. The imaginary parts of the
-// first, and of the one in the middle of an even number, count as 0.
+// fft_c2c of a line of `n` elements along `dim` whose first n / 2 + 1 elements are given by `input`
+// and whose others are their conjugates, so that the result is real. The imaginary parts of the
+// first element, and of the middle one if n is even, are taken as 0.
 BP_API Tensor fft_c2r(const Tensor& input, std::int64_t n, std::int64_t dim, double scale,
                       bool forward);
 BP_API const Tensor& fft_c2r_out(const Tensor& out, const Tensor& input, std::int64_t n,
                                  std::int64_t dim, double scale, bool forward);
 
-// The discrete Fourier transform of `input` along `dim`, cut or filled up with zeros to `n`
-// elements, as complex numbers: the sums of input[j] * exp(-2 pi i j k / n). Norms: 'backward'
-// divides by n in the inverse transform, 'forward' in the forward one, and 'ortho' by its root in
-// both.
+// The discrete Fourier transform of `input` along `dim`, cut or padded with zeros to `n` elements,
+// as complex numbers: the sums of input[j] * exp(-2 pi i j k / n). Norms: 'backward' divides by n
+// in the inverse transform, 'forward' in the forward one, and 'ortho' by sqrt(n) in both.
 BP_API Tensor fft_fft(const Tensor& input, std::optional<std::int64_t> n = std::nullopt,
                       std::int64_t dim = -1, std::string_view norm = "backward");
 
@@ -40,17 +39,17 @@ BP_API Tensor fft_fft(const Tensor& input, std::optional<std::int64_t> n = std::
 BP_API Tensor fft_ifft(const Tensor& input, std::optional<std::int64_t> n = std::nullopt,
                        std::int64_t dim = -1, std::string_view norm = "backward");
 
-// The first n / 2 + 1 results of fft_fft of real numbers, of which the others are the conjugates.
+// The first n / 2 + 1 results of fft_fft for real numbers; the others are their conjugates.
 BP_API Tensor fft_rfft(const Tensor& input, std::optional<std::int64_t> n = std::nullopt,
                        std::int64_t dim = -1, std::string_view norm = "backward");
 
-// The inverse of fft_rfft: `n` real numbers, by default 2 * (m - 1), of the first half of a
-// spectrum, m elements along `dim`.
+// The inverse of fft_rfft: `n` real numbers, by default 2 * (m - 1), from the m elements of half a
+// spectrum along `dim`.
 BP_API Tensor fft_irfft(const Tensor& input, std::optional<std::int64_t> n = std::nullopt,
                         std::int64_t dim = -1, std::string_view norm = "backward");
 
-// The transform, `n` real numbers, by default 2 * (m - 1), of a signal whose second half is the
-// conjugate of its first, which is given: m elements along `dim`.
+// The transform of a signal whose second half is the conjugate of its first half, which is given:
+// `n` real numbers, by default 2 * (m - 1), from m elements along `dim`.
 BP_API Tensor fft_hfft(const Tensor& input, std::optional<std::int64_t> n = std::nullopt,
                        std::int64_t dim = -1, std::string_view norm = "backward");
 
@@ -58,8 +57,8 @@ BP_API Tensor fft_hfft(const Tensor& input, std::optional<std::int64_t> n = std:
 BP_API Tensor fft_ihfft(const Tensor& input, std::optional<std::int64_t> n = std::nullopt,
                         std::int64_t dim = -1, std::string_view norm = "backward");
 
-// fft_fft along each of the dimensions `dim`, brought to the sizes `s`. Without `dim` they are the
-// last ones that `s` has sizes for, or all.
+// fft_fft along each dimension of `dim`, cut or padded to the sizes `s`. By default, `dim` is the
+// last dimensions that `s` has sizes for, or all.
 BP_API Tensor fft_fftn(const Tensor& input, DimList s = {}, DimList dim = {},
                        std::string_view norm = "backward");
 
@@ -67,48 +66,47 @@ BP_API Tensor fft_fftn(const Tensor& input, DimList s = {}, DimList dim = {},
 BP_API Tensor fft_ifftn(const Tensor& input, DimList s = {}, DimList dim = {},
                         std::string_view norm = "backward");
 
-// fft_rfft along the last of the dimensions `dim` of real numbers, and fft_fft along the others,
-// brought to the sizes `s`.
+// fft_rfft of real numbers along the last dimension of `dim`, and fft_fft along the others, cut or
+// padded to the sizes `s`.
 BP_API Tensor fft_rfftn(const Tensor& input, DimList s = {}, DimList dim = {},
                         std::string_view norm = "backward");
 
-// The inverse of fft_rfftn, whose last size is by default 2 * (m - 1) of m elements.
+// The inverse of fft_rfftn; the last size is by default 2 * (m - 1) for m elements.
 BP_API Tensor fft_irfftn(const Tensor& input, DimList s = {}, DimList dim = {},
                          std::string_view norm = "backward");
 
-// fft_fftn of `dim`, by default the last two dimensions.
+// fft_fftn over the dimensions `dim`, by default the last two.
 BP_API Tensor fft_fft2(const Tensor& input, DimList s = {}, DimList dim = {},
                        std::string_view norm = "backward");
 
-// fft_ifftn of `dim`, by default the last two dimensions.
+// fft_ifftn over the dimensions `dim`, by default the last two.
 BP_API Tensor fft_ifft2(const Tensor& input, DimList s = {}, DimList dim = {},
                         std::string_view norm = "backward");
 
-// fft_rfftn of `dim`, by default the last two dimensions.
+// fft_rfftn over the dimensions `dim`, by default the last two.
 BP_API Tensor fft_rfft2(const Tensor& input, DimList s = {}, DimList dim = {},
                         std::string_view norm = "backward");
 
-// fft_irfftn of `dim`, by default the last two dimensions.
+// fft_irfftn over the dimensions `dim`, by default the last two.
 BP_API Tensor fft_irfft2(const Tensor& input, DimList s = {}, DimList dim = {},
                          std::string_view norm = "backward");
 
-// The transforms of frames of `n_fft` elements of a signal, or of each in a batch, `hop_length` (by
-// default a quarter of it) apart, times the `window`, [..., frequencies, frames]. With `center` the
-// signal is padded by half a frame at both ends. `normalized` ones are divided by the root of
-// n_fft, and `onesided` ones, of real signals alone, have n_fft / 2 + 1 frequencies. Without
-// `return_complex` the two parts are a last dimension.
+// The short-time Fourier transform of a signal, or of a batch of signals: the transforms of frames
+// of `n_fft` elements that start `hop_length` apart (by default a quarter of n_fft) and are
+// multiplied by `window`, as [..., frequencies, frames]. `center` pads the signal by half a frame
+// at both ends. `normalized` divides by sqrt(n_fft). `onesided`, for real signals only, keeps n_fft
+// / 2 + 1 frequencies. Without `return_complex`, real and imaginary parts are a last dimension.
 BP_API Tensor stft(const Tensor& input, std::int64_t n_fft,
                    std::optional<std::int64_t> hop_length = std::nullopt,
                    std::optional<std::int64_t> win_length = std::nullopt, const Tensor& window = {},
                    bool center = true, std::string_view pad_mode = "reflect",
                    bool normalized = false, bool onesided = true, bool return_complex = true);
 
-// The signal of the transforms of frames, [..., frequencies, frames], that stft made with the same
-// arguments: each frame is transformed back and multiplied by the `window`, and the sum of those
-// that overlap is divided by the sum of the squares of their windows; where no window reaches, by
-// 0. With `center` half a frame is cut off at both ends. The result has `length` elements, with
-// zeros where there are no frames, or as many as the frames reach. `return_complex` of frames that
-// are not `onesided` gives complex signals.
+// The inverse of stft with the same arguments, from [..., frequencies, frames]: each frame is
+// transformed back and multiplied by `window`; overlapping frames are added, and the sum is divided
+// by the sum of the squared windows, which is 0 where no window reaches. `center` cuts half a frame
+// off both ends. The result has `length` elements, with zeros beyond the frames, or as many as the
+// frames reach. With `return_complex`, frames that are not `onesided` give complex signals.
 BP_API Tensor istft(const Tensor& input, std::int64_t n_fft,
                     std::optional<std::int64_t> hop_length = std::nullopt,
                     std::optional<std::int64_t> win_length = std::nullopt,

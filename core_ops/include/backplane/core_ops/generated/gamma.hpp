@@ -11,17 +11,17 @@
 
 namespace bp {
 
-// The lower incomplete gamma function over gamma(input), the integral up to `other`; both are 0 or
-// more, else it is NaN. Integers are taken as the default dtype.
+// The lower incomplete gamma function divided by gamma(input): the integral from 0 to `other`. NaN
+// if either is negative. Integers are converted to the default dtype.
 BP_API Tensor gammainc(const Tensor& input, const Tensor& other);
 
-// The upper incomplete gamma function over gamma(input), the integral from `other` on; both are 0
-// or more, else it is NaN. Integers are taken as the default dtype.
+// The upper incomplete gamma function divided by gamma(input): the integral from `other` to
+// infinity. NaN if either is negative. Integers are converted to the default dtype.
 BP_API Tensor gammaincc(const Tensor& input, const Tensor& other);
 
 // Hurwitz's zeta function, the sum of (other + k) ** -input over all k from 0 on; inf where `input`
-// is 1 or `other` a negative whole number or 0, and NaN where `input` is less than 1, or no whole
-// number beside a negative `other`. Integers are taken as the default dtype.
+// is 1 or `other` is 0 or a negative integer, and NaN where `input` is less than 1, or is not an
+// integer while `other` is negative. Integers are converted to the default dtype.
 BP_API Tensor zeta(const Tensor& input, const Tensor& other);
 
 }  // namespace bp

@@ -10,24 +10,24 @@
 
 namespace bp {
 
-// A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` -
-// by 'sum', 'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what src's alone
-// give. An index outside of `input` is an error, at the latest when its stream is synchronized.
+// A copy of `input` in which the elements at `index` along `dim` are reduced with those of `src` by
+// 'sum', 'prod', 'mean', 'amax' or 'amin'. If `include_self` is false, the elements of src alone
+// are reduced. An index out of range is an error, reported at the latest when the stream is
+// synchronized.
 BP_API Tensor scatter_reduce(const Tensor& input, std::int64_t dim, const Tensor& index,
                              const Tensor& src, std::string_view reduce, bool include_self = true);
 
-// A copy of `input` in which the slices along `dim` that `index`, a vector, names are reduced with
-// those of `source` - by 'prod', 'mean', 'amax' or 'amin' -, or with `include_self` false are what
-// source's alone give. An index outside of `input` is an error, at the latest when its stream is
-// synchronized.
+// A copy of `input` in which the slices along `dim` that the vector `index` names are reduced with
+// those of `source` by 'prod', 'mean', 'amax' or 'amin'. If `include_self` is false, the slices of
+// source alone are reduced. An index out of range is an error, reported at the latest when the
+// stream is synchronized.
 BP_API Tensor index_reduce(const Tensor& input, std::int64_t dim, const Tensor& index,
                            const Tensor& source, std::string_view reduce, bool include_self = true);
 
-// The mean, the sum ('sum') or the largest elements ('max') of the rows of `weight` that each bag
-// of `input` names. A row of a matrix is a bag; in a vector bags begin at `offsets`, of which the
-// last is only an end with `include_last_offset`. With `per_sample_weights` rows are multiplied
-// before they are summed. The row `padding_idx` is left out; -1 stands for none. A bag of nothing
-// is 0.
+// The mean, the sum ('sum') or the maximum ('max') of the rows of `weight` that each bag of `input`
+// names. Each row of a matrix is a bag; in a vector, bags begin at `offsets`, whose last element
+// only marks the end if `include_last_offset` is set. `per_sample_weights` multiplies the rows
+// before they are summed. The row `padding_idx` is left out; -1 means none. An empty bag gives 0.
 BP_API Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& offsets = {},
                             std::string_view mode = "mean", const Tensor& per_sample_weights = {},
                             bool include_last_offset = false, std::int64_t padding_idx = -1);

@@ -11,37 +11,37 @@
 
 namespace bp {
 
-// The elements of `input` at `index` along `dim`; the result has index's shape. An index outside of
-// `input` is an error, at the latest when its stream is synchronized. `index` has `input`'s rank
-// and, but along `dim`, at most its sizes; throws bad_argument otherwise.
+// The elements of `input` at `index` along `dim`, in index's shape. An index out of range is an
+// error, reported at the latest when the stream is synchronized. `index` has `input`'s rank and,
+// but along `dim`, at most its sizes; throws bad_argument otherwise.
 BP_API Tensor gather(const Tensor& input, std::int64_t dim, const Tensor& index);
 BP_API const Tensor& gather_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                 const Tensor& index);
 
-// The slices of `input` along `dim` that `index`, a vector, names. An index outside of `input` is
-// an error, at the latest when its stream is synchronized. The shape of `input` with the length of
-// `index` along `dim`.
+// The slices of `input` along `dim` that the vector `index` names. An index out of range is an
+// error, reported at the latest when the stream is synchronized. The shape of `input` with the
+// length of `index` along `dim`.
 BP_API Tensor index_select(const Tensor& input, std::int64_t dim, const Tensor& index);
 BP_API const Tensor& index_select_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                       const Tensor& index);
 
-// A copy of `input` to which the elements of `src` are added at `index` along `dim`. An index
-// outside of `input` is an error, at the latest when its stream is synchronized. The shape of
-// `input`; `index` fits within `src` and, but along `dim`, within `input`.
+// A copy of `input` with the elements of `src` added at `index` along `dim`. An index out of range
+// is an error, reported at the latest when the stream is synchronized. The shape of `input`;
+// `index` fits within `src` and, but along `dim`, within `input`.
 BP_API Tensor scatter_add(const Tensor& input, std::int64_t dim, const Tensor& index,
                           const Tensor& src);
 BP_API const Tensor& scatter_add_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                      const Tensor& index, const Tensor& src);
 
-// int64 zeros with a 1 at the class that `input`, a tensor of int64 or int32, names, along a new
-// last dimension of size `num_classes` (-1, the largest class plus 1). The shape of `input` and a
+// int64 zeros with a 1 at the class that `input`, of int64 or int32, names, along a new last
+// dimension of size `num_classes` (-1 means the largest class plus 1). The shape of `input` and a
 // last dimension; -1 waits for the device.
 BP_API Tensor one_hot(const Tensor& input, std::int64_t num_classes = -1);
 BP_API const Tensor& one_hot_out(const Tensor& out, const Tensor& input,
                                  std::int64_t num_classes = -1);
 
-// The int64 indices of the nonzero elements in row-major order, [count, rank]. NaN is not zero.
-// Waits for the device, since the count decides the shape; throws bad_argument on meta.
+// The int64 indices of the nonzero elements in row-major order, [count, rank]. NaN counts as
+// nonzero. Waits for the device, since the count decides the shape; throws bad_argument on meta.
 BP_API Tensor nonzero(const Tensor& input);
 
 // The running sum along `dim`, computed in `dtype`. Integers and bools are summed as int64. The
@@ -56,7 +56,7 @@ struct SortResult {
   Tensor indices;
 };
 
-// The elements in order along `dim`, and the int64 indices that they had. NaN is the largest; -0
+// The elements in order along `dim`, and their original int64 indices. NaN is the largest; -0
 // equals 0. Both have the shape of `input`. Always stable.
 BP_API SortResult sort(const Tensor& input, std::int64_t dim = -1, bool descending = false,
                        bool stable = true);

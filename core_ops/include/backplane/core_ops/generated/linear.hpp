@@ -11,24 +11,24 @@
 
 namespace bp {
 
-// beta * input + alpha * (mat1 by mat2), of matrices; `input` broadcasts to the product's shape,
-// and is not looked at if `beta` is 0.
+// beta * input + alpha * (mat1 @ mat2) for matrices; `input` broadcasts to the product's shape, and
+// is ignored if `beta` is 0.
 BP_API Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
                     const Scalar& beta = 1, const Scalar& alpha = 1);
 
-// beta * input + alpha * (batch1 by batch2), of batches of matrices; `input` broadcasts to the
-// product's shape, and is not looked at if `beta` is 0.
+// beta * input + alpha * (batch1 @ batch2) for batches of matrices; `input` broadcasts to the
+// product's shape, and is ignored if `beta` is 0.
 BP_API Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
                       const Scalar& beta = 1, const Scalar& alpha = 1);
 
-// `input` by the transposed `weight`, plus `bias` - [..., in] by [out, in] gives [..., out], by a
-// vector of `in` gives [...].
+// input @ weight^T + bias: `input` of [..., in] and `weight` of [out, in] give [..., out]; a
+// `weight` of [in] gives [...].
 BP_API Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 
-// The sum of products that `equation` writes with a letter for each dimension, as in
-// 'bij,bjk->bik'. Letters that are not after the arrow are summed over; without an arrow, the
-// result has those that occur once, in order. '...' stands for dimensions that broadcast. Operands
-// are multiplied from left to right, in pairs.
+// The sum of products that `equation` describes with one letter per dimension, as in
+// 'bij,bjk->bik'. Letters that are missing after the arrow are summed over; without an arrow, the
+// result has the letters that occur once, in alphabetical order. '...' stands for dimensions that
+// broadcast. Operands are multiplied in pairs from left to right.
 BP_API Tensor einsum(std::string_view equation, TensorList operands);
 
 }  // namespace bp

@@ -10,20 +10,20 @@
 
 namespace bp {
 
-// The lower triangular L of Hermitian, positive definite matrices L L^H, or with `upper` its
-// adjoint. Only that half of `input` is read, and of its diagonal the real parts. Matrices that are
-// not positive definite give NaN.
+// The lower triangular L with A = L L^H for Hermitian positive definite matrices A, or its adjoint
+// with `upper`. Only that half of `input`, and the real parts of its diagonal, are read. Matrices
+// that are not positive definite give NaN.
 BP_API Tensor linalg_cholesky(const Tensor& input, bool upper = false);
 
-// The X of A X = B, or X A = B without `left`, of triangular matrices A, of which the other half is
-// not read, nor the diagonal with `unitriangular`, where it is 1. Batches broadcast.
+// The X with A X = B, or X A = B if `left` is false, for triangular matrices A. The other half of A
+// is not read, nor, with `unitriangular`, the diagonal, which then counts as 1. Batches broadcast.
 BP_API Tensor linalg_solve_triangular(const Tensor& A, const Tensor& B, bool upper,
                                       bool left = true, bool unitriangular = false);
 
-// The X of A X = `input`, where `input2` is A's factor by linalg_cholesky.
+// The X with A X = `input`, where `input2` is A's factor from linalg_cholesky.
 BP_API Tensor cholesky_solve(const Tensor& input, const Tensor& input2, bool upper = false);
 
-// The inverse of the matrices whose factors by linalg_cholesky `input` has.
+// The inverses of the matrices whose factors from linalg_cholesky are given in `input`.
 BP_API Tensor cholesky_inverse(const Tensor& input, bool upper = false);
 
 struct LinalgLuFactorResult {
@@ -31,10 +31,10 @@ struct LinalgLuFactorResult {
   Tensor pivots;
 };
 
-// L and U of matrices A = P L U in one, without L's diagonal of ones, and the rows that were
-// swapped - row i, from 1, with row pivots[i], one after the other, as int32. The largest element
-// of a column, of complex ones by the sum of its parts' absolute values, is its pivot; without
-// `pivot` it is the one on the diagonal.
+// L and U of A = P L U in one matrix, without L's diagonal of ones, and the row swaps as int32: row
+// i, counted from 1, was swapped with row pivots[i], one after the other. The pivot of a column is
+// its largest element by absolute value (for complex numbers, by the sum of the absolute values of
+// both parts), or the element on the diagonal without `pivot`.
 BP_API LinalgLuFactorResult linalg_lu_factor(const Tensor& A, bool pivot = true);
 
 struct LuUnpackResult {
@@ -43,22 +43,22 @@ struct LuUnpackResult {
   Tensor U;
 };
 
-// The P, L and U of P L U from what linalg_lu_factor gives.
+// P, L and U of A = P L U from the results of linalg_lu_factor.
 BP_API LuUnpackResult lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots);
 
-// The X of A X = B, or X A = B without `left`; B may be vectors. Batches broadcast. Singular
+// The X with A X = B, or X A = B if `left` is false; B may be vectors. Batches broadcast. Singular
 // matrices give infinities or NaN.
 BP_API Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true);
 
-// The inverses of square matrices; singular ones give infinities or NaN.
+// The inverses of square matrices; singular matrices give infinities or NaN.
 BP_API Tensor linalg_inv(const Tensor& A);
 
-// The determinants of square matrices. Of singular ones too they have derivatives of first and
-// second order.
+// The determinants of square matrices. First and second derivatives exist for singular matrices
+// too.
 BP_API Tensor linalg_det(const Tensor& A);
 
-// The adjugates of square matrices, which times the matrix are its determinant times the identity -
-// of singular matrices too. The transposed one is the derivative of the determinant.
+// The adjugates of square matrices: matrix @ adjugate is the determinant times the identity, also
+// for singular matrices. The transposed adjugate is the derivative of the determinant.
 BP_API Tensor linalg_adjugate(const Tensor& A);
 
 struct LinalgSlogdetResult {
@@ -66,17 +66,17 @@ struct LinalgSlogdetResult {
   Tensor logabsdet;
 };
 
-// The signs of the determinants of square matrices, complex ones with the absolute value 1, and the
-// logarithms of their absolute values. Of singular ones they are 0 and negative infinity, which
-// have no derivative.
+// The signs of the determinants of square matrices (for complex matrices, numbers of absolute value
+// 1) and the logarithms of their absolute values. For singular matrices these are 0 and -inf,
+// without derivatives.
 BP_API LinalgSlogdetResult linalg_slogdet(const Tensor& A);
 
-// The product of `n` times the same square matrices; of their inverses for a negative n, and the
-// identity for 0.
+// Square matrices to the integer power `n`: of their inverses if n is negative, and the identity if
+// it is 0.
 BP_API Tensor linalg_matrix_power(const Tensor& input, std::int64_t n);
 
-// The exponentials of square matrices, the sums of their powers over factorials. Columns whose
-// absolute values add up to more than 2^19 lose digits.
+// The exponentials of square matrices: the sums of their powers divided by factorials. Matrices
+// with a column whose absolute values add up to more than 2^19 lose digits.
 BP_API Tensor linalg_matrix_exp(const Tensor& input);
 
 struct LinalgQrResult {
@@ -84,9 +84,9 @@ struct LinalgQrResult {
   Tensor R;
 };
 
-// Matrices Q with orthonormal columns and upper triangular R, whose diagonal is real, with A = Q R.
-// Modes: 'reduced' gives Q as many columns as the smaller size of A, 'complete' as many as rows,
-// and 'r' gives none. Columns of Q beyond the smaller size have no derivative.
+// A = Q R with orthonormal columns of Q and an upper triangular R with a real diagonal. Modes: in
+// 'reduced', Q has as many columns as the smaller size of A; in 'complete', as many as A has rows;
+// 'r' computes R only. Columns of Q beyond the smaller size have no derivative.
 BP_API LinalgQrResult linalg_qr(const Tensor& A, std::string_view mode = "reduced");
 
 struct LinalgEighResult {
@@ -94,13 +94,13 @@ struct LinalgEighResult {
   Tensor eigenvectors;
 };
 
-// The eigenvalues of Hermitian matrices, the smallest first, and the eigenvectors, as columns,
-// whose largest component is positive; of complex ones it is the first of those as large within a
-// thousandth. Only the lower half of `input` is read, or the upper one with UPLO 'U', and of its
-// diagonal the real parts.
+// The eigenvalues of Hermitian matrices in ascending order, and the eigenvectors as columns. The
+// largest component of each eigenvector is positive; in complex ones, it is the first of those
+// within a thousandth of the largest. Only the lower half of `input`, or the upper half with UPLO
+// 'U', and the real parts of its diagonal are read.
 BP_API LinalgEighResult linalg_eigh(const Tensor& input, std::string_view UPLO = "L");
 
-// The eigenvalues of Hermitian matrices, the smallest first; see linalg_eigh.
+// The eigenvalues of Hermitian matrices in ascending order; see linalg_eigh.
 BP_API Tensor linalg_eigvalsh(const Tensor& input, std::string_view UPLO = "L");
 
 struct LinalgEigResult {
@@ -108,13 +108,13 @@ struct LinalgEigResult {
   Tensor eigenvectors;
 };
 
-// The eigenvalues of square matrices, complex, ordered by their real parts and then by their
-// imaginary parts, and the eigenvectors, as columns of length 1. The largest component of each, the
-// first of those that are as large within a thousandth, is real and positive. Of a matrix with an
-// element that is not finite, or whose iteration does not end, all are NaN. Without a kernel of the
-// device the host computes them. Real parts that are equal but for rounding, as of conjugate pairs
-// in complex matrices, are in no order. The derivatives are by the eigenvectors so chosen; of equal
-// eigenvalues they are not finite.
+// The eigenvalues of square matrices as complex numbers, ordered by real part, then by imaginary
+// part, and the eigenvectors as columns of length 1. The largest component of each eigenvector (the
+// first within a thousandth of the largest) is real and positive. If a matrix has an element that
+// is not finite, or if the iteration does not converge, all results are NaN. If the device has no
+// kernel, the host computes them. Real parts that differ by rounding only, as in conjugate pairs of
+// complex matrices, come in no particular order. Derivatives are those of the eigenvectors so
+// chosen; they are not finite where eigenvalues are equal.
 BP_API LinalgEigResult linalg_eig(const Tensor& A);
 
 // The eigenvalues of square matrices; see linalg_eig.
@@ -126,19 +126,19 @@ struct LinalgSvdResult {
   Tensor Vh;
 };
 
-// The singular values S of matrices A = U diag(S) Vh, the largest first, and the singular vectors,
-// as columns of U and rows of Vh. The largest component of each column of U is positive; of complex
-// ones it is the first of those as large within a thousandth. With `full_matrices` U and Vh are
+// A = U diag(S) Vh: the singular values S in descending order, and the singular vectors, as columns
+// of U and rows of Vh. The largest component of each column of U is positive; in complex ones, it
+// is the first of those within a thousandth of the largest. With `full_matrices`, U and Vh are
 // square; vectors beyond the smaller size of A have no derivative.
 BP_API LinalgSvdResult linalg_svd(const Tensor& A, bool full_matrices = true);
 
-// The singular values of matrices, the largest first.
+// The singular values of matrices in descending order.
 BP_API Tensor linalg_svdvals(const Tensor& A);
 
-// The pseudoinverses of matrices. Singular values up to `atol`, or the part `rtol` of the largest
-// one, count as 0; without `rtol` it is the larger size times the distance from 1 to the next
-// number, or 0 if there is an `atol`. With `hermitian`, the matrices are Hermitian, and only their
-// lower half is read, but both by the derivative.
+// The pseudoinverses of matrices. Singular values up to `atol`, or up to `rtol` times the largest
+// one, count as 0. The default `rtol` is the larger size times the dtype's epsilon, or 0 if `atol`
+// is given. With `hermitian`, the matrices are Hermitian; only their lower half is read, while the
+// derivative covers both halves.
 BP_API Tensor linalg_pinv(const Tensor& input, std::optional<double> atol = std::nullopt,
                           std::optional<double> rtol = std::nullopt, bool hermitian = false);
 
@@ -149,35 +149,36 @@ struct LinalgLstsqResult {
   Tensor singular_values;
 };
 
-// The X that make A X - B smallest, in the sum of squares, and of several the smallest X; B may be
-// vectors, and batches broadcast. The driver 'gels' takes QR, and A to have full rank, else the
-// solution is infinite, NaN or without meaning. 'gelsy', 'gelsd' and 'gelss' take the singular
-// values, of which those up to `rcond` times the largest count as 0, by default the larger size of
-// A times the distance from 1 to the next number; of matrices whose rank does not change they have
-// a derivative. The residuals are the sums of squares of A X - B in each column where A has more
-// rows than columns, whatever its rank, else there are none. The rank is there but with 'gels', the
-// singular values with 'gelsd' and 'gelss'; else they are empty.
+// The X that minimizes the sum of squares of A X - B, and the smallest such X if there are several;
+// B may be vectors, and batches broadcast. The driver 'gels' uses QR and requires A to have full
+// rank; otherwise the solution is infinite, NaN or meaningless. 'gelsy', 'gelsd' and 'gelss' use
+// singular values, and those up to `rcond` times the largest count as 0; the default is the larger
+// size of A times the dtype's epsilon. They have a derivative where the rank of A does not change.
+// The residuals are the sums of squares of A X - B per column if A has more rows than columns,
+// whatever its rank, else empty. The rank is empty with 'gels', and the singular values are empty
+// except with 'gelsd' and 'gelss'.
 BP_API LinalgLstsqResult linalg_lstsq(const Tensor& A, const Tensor& B,
                                       std::optional<double> rcond = std::nullopt,
                                       std::string_view driver = "gels");
 
-// How many singular values of each matrix count, as linalg_pinv says, as int64.
+// The number of singular values of each matrix that do not count as 0 by the rules of linalg_pinv,
+// as int64.
 BP_API Tensor linalg_matrix_rank(const Tensor& input, std::optional<double> atol = std::nullopt,
                                  std::optional<double> rtol = std::nullopt, bool hermitian = false);
 
-// A norm of the matrices in the two dimensions `dim`, rows and columns, by default the last. Of
-// `ord`: 'fro', the root of the sum of squares; 'nuc', the sum of the singular values; '2' and
-// '-2', the largest and the smallest of them; '1' and '-1', the largest and the smallest sum of a
-// column's absolute values; 'inf' and '-inf', those of a row.
+// A norm of the matrices in the two dimensions `dim`, rows and columns, by default the last two.
+// `ord` is 'fro', the root of the sum of squares; 'nuc', the sum of the singular values; '2' or
+// '-2', the largest or smallest singular value; '1' or '-1', the largest or smallest sum of a
+// column's absolute values; 'inf' or '-inf', the same for rows.
 BP_API Tensor linalg_matrix_norm(const Tensor& input, std::string_view ord = "fro",
                                  DimList dim = {}, bool keepdim = false);
 
-// The powers of the elements of vectors, from 0 up to `N` - 1, along a new last dimension; without
-// N as many as elements.
+// The powers of the elements of vectors, from 0 to `N` - 1, along a new last dimension; N is by
+// default the number of elements.
 BP_API Tensor linalg_vander(const Tensor& x, std::optional<std::int64_t> N = std::nullopt);
 
-// The product of two or more matrices, the order of whose products takes the fewest
-// multiplications; the first may be a vector, a row, and the last, a column.
+// The product of two or more matrices, in the order that takes the fewest multiplications. The
+// first may be a vector, taken as a row, and the last, taken as a column.
 BP_API Tensor linalg_multi_dot(TensorList tensors);
 
 }  // namespace bp

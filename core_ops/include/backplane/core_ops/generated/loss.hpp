@@ -10,16 +10,16 @@
 
 namespace bp {
 
-// The squared differences of `input` and `target`.
+// The squared differences between `input` and `target`.
 BP_API Tensor mse_loss(const Tensor& input, const Tensor& target,
                        std::string_view reduction = "mean");
 
-// The absolute differences of `input` and `target`.
+// The absolute differences between `input` and `target`.
 BP_API Tensor l1_loss(const Tensor& input, const Tensor& target,
                       std::string_view reduction = "mean");
 
-// The absolute differences d of `input` and `target` less beta / 2; where they are below `beta`, d
-// * d / (2 * beta).
+// d - beta / 2 for the absolute differences d between `input` and `target`, or d * d / (2 * beta)
+// where d is below `beta`.
 BP_API Tensor smooth_l1_loss(const Tensor& input, const Tensor& target,
                              std::string_view reduction = "mean", double beta = 1.0);
 
@@ -30,20 +30,20 @@ BP_API Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor
                                                std::string_view reduction = "mean",
                                                const Tensor& pos_weight = {});
 
-// target * (log(target) - input), in which `input` is log-probabilities, and so is `target` with
+// target * (log(target) - input). `input` holds log-probabilities, and so does `target` with
 // `log_target`. `reduction` may also be 'batchmean', the sum divided by the first size.
 BP_API Tensor kl_div(const Tensor& input, const Tensor& target, std::string_view reduction = "mean",
                      bool log_target = false);
 
-// -input at the class that `target` names, times the class's `weight`; 0 where that is
-// `ignore_index`. `input` is [N, C] or [N, C, d1, ...] log-probabilities, or [C], and `target` has
+// -input at the class that `target` names, times the class's `weight`; 0 where `target` is
+// `ignore_index`. `input` holds log-probabilities, [N, C], [N, C, d1, ...] or [C], and `target` has
 // its shape without C. The mean is weighted.
 BP_API Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight = {},
                        std::int64_t ignore_index = -100, std::string_view reduction = "mean");
 
 // nll_loss of log_softmax(input) over the classes. `target` may also be probabilities, a floating
-// tensor of input's shape; then the mean is over the samples. `label_smoothing` takes that part of
-// the target to all classes alike.
+// tensor of input's shape; then the mean is over the samples. `label_smoothing` is the part of the
+// target that is spread over all classes equally.
 BP_API Tensor cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight = {},
                             std::int64_t ignore_index = -100, std::string_view reduction = "mean",
                             double label_smoothing = 0.0);

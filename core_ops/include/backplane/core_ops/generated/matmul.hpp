@@ -10,9 +10,9 @@
 
 namespace bp {
 
-// The matrix product over the last two dimensions; the others broadcast. A vector is a row on the
-// left, a column on the right. [..., n, k] by [..., k, m] gives [..., n, m]; throws bad_argument
-// for other sizes or mixed dtypes.
+// The matrix product over the last two dimensions; the others broadcast. A vector counts as a row
+// on the left and as a column on the right. [..., n, k] by [..., k, m] gives [..., n, m]; throws
+// bad_argument for other sizes or mixed dtypes.
 BP_API Tensor matmul(const Tensor& input, const Tensor& other);
 
 // The matrix products of a batch, [batch, n, k] by [batch, k, m]. Throws bad_argument for other

@@ -11,8 +11,8 @@
 
 namespace bp {
 
-// How many elements over the dimensions `dim` (all, if none are given) are not zero, as int64. NaN
-// is not zero.
+// The number of nonzero elements over the dimensions `dim` (all by default), as int64. NaN counts
+// as nonzero.
 BP_API Tensor count_nonzero(const Tensor& input, DimList dim = {});
 
 struct AminmaxResult {
@@ -20,17 +20,17 @@ struct AminmaxResult {
   Tensor max;
 };
 
-// The smallest and the largest element along `dim`, or of all; NaN if there is one.
+// The smallest and the largest element along `dim`, or of all; NaN if any element is NaN.
 BP_API AminmaxResult aminmax(const Tensor& input, std::optional<std::int64_t> dim = std::nullopt,
                              bool keepdim = false);
 
-// The sum over the dimensions `dim` (all, if none are given) with NaN taken as 0, computed in
-// `dtype`. Integers and bools are summed as int64.
+// The sum over the dimensions `dim` (all by default) with NaN counted as 0, computed in `dtype`.
+// Integers and bools are summed as int64.
 BP_API Tensor nansum(const Tensor& input, DimList dim = {}, bool keepdim = false,
                      std::optional<Dtype> dtype = std::nullopt);
 
-// The mean of the elements over the dimensions `dim` (all, if none are given) that are not NaN; NaN
-// where all are.
+// The mean over the dimensions `dim` (all by default) of the elements that are not NaN; NaN if all
+// are NaN.
 BP_API Tensor nanmean(const Tensor& input, DimList dim = {}, bool keepdim = false,
                       std::optional<Dtype> dtype = std::nullopt);
 
@@ -39,7 +39,7 @@ struct VarMeanResult {
   Tensor mean;
 };
 
-// The variance, as `var` takes it, and the mean over the dimensions `dim` (all, if none are given).
+// The variance, as computed by `var`, and the mean over the dimensions `dim` (all by default).
 BP_API VarMeanResult var_mean(const Tensor& input, DimList dim = {}, std::int64_t correction = 1,
                               bool keepdim = false);
 
@@ -48,24 +48,24 @@ struct StdMeanResult {
   Tensor mean;
 };
 
-// The standard deviation, as `std` takes it, and the mean over the dimensions `dim` (all, if none
-// are given).
+// The standard deviation, as computed by `std`, and the mean over the dimensions `dim` (all by
+// default).
 BP_API StdMeanResult std_mean(const Tensor& input, DimList dim = {}, std::int64_t correction = 1,
                               bool keepdim = false);
 
-// `input` with numbers in place of NaN (`nan`, 0 by default), infinity and its negative (`posinf`
-// and `neginf`, the largest and the smallest number of the dtype).
+// `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by
+// default the largest and the smallest number of the dtype).
 BP_API Tensor nan_to_num(const Tensor& input, std::optional<double> nan = std::nullopt,
                          std::optional<double> posinf = std::nullopt,
                          std::optional<double> neginf = std::nullopt);
 
-// True where the distance of the two is at most `atol` plus `rtol` times abs(other), elementwise;
-// equal infinities are close, and NaN are with `equal_nan`.
+// True where abs(input - other) <= atol + rtol * abs(other), elementwise. Equal infinities are
+// close, and NaNs are with `equal_nan`.
 BP_API Tensor isclose(const Tensor& input, const Tensor& other, double rtol = 1e-05,
                       double atol = 1e-08, bool equal_nan = false);
 
-// The differences of neighbours along `dim`, taken `n` times, after `prepend` and `append` were
-// joined to the ends. Of bools it is whether they differ.
+// The differences between neighbours along `dim`, taken `n` times, after `prepend` and `append`
+// were joined to the ends. For bools, whether they differ.
 BP_API Tensor diff(const Tensor& input, std::int64_t n = 1, std::int64_t dim = -1,
                    const Tensor& prepend = {}, const Tensor& append = {});
 
@@ -76,7 +76,7 @@ BP_API Tensor cumprod(const Tensor& input, std::int64_t dim,
 BP_API const Tensor& cumprod_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                  std::optional<Dtype> dtype = std::nullopt);
 
-// softmax along `dim`, computed in `dtype`, with zeros where all elements are -infinity.
+// softmax along `dim`, computed in `dtype`, with zeros where all elements are -inf.
 BP_API Tensor _safe_softmax(const Tensor& input, std::int64_t dim,
                             std::optional<Dtype> dtype = std::nullopt);
 
@@ -85,8 +85,8 @@ struct MedianResult {
   Tensor indices;
 };
 
-// The element in the middle along `dim`, the lower one of two, and an int64 index where it stands.
-// NaN if there is one.
+// The middle element along `dim` (the lower one of two) and its int64 index. NaN if any element is
+// NaN.
 BP_API MedianResult median(const Tensor& input, std::int64_t dim, bool keepdim = false);
 
 struct NanmedianResult {
@@ -94,8 +94,8 @@ struct NanmedianResult {
   Tensor indices;
 };
 
-// The element in the middle of those along `dim` that are not NaN, the lower one of two, and an
-// int64 index where it stands; NaN if all are.
+// The middle element (the lower one of two) of those along `dim` that are not NaN, and its int64
+// index; NaN if all are NaN.
 BP_API NanmedianResult nanmedian(const Tensor& input, std::int64_t dim, bool keepdim = false);
 
 }  // namespace bp

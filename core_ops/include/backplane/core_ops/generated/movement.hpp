@@ -10,13 +10,14 @@
 
 namespace bp {
 
-// The same values in memory of their own, in the order of `input` if it is dense, else row-major.
+// A copy in new memory, in the memory order of `input` if it is dense, else row-major.
 BP_API Tensor copy(const Tensor& input);
 
-// The values as `dtype`. Floating to integral truncates toward zero; nonzero (NaN too) is true.
+// The values converted to `dtype`. Floating to integral truncates toward zero; to bool, nonzero
+// values (NaN too) become true.
 BP_API Tensor cast(const Tensor& input, Dtype dtype);
 
-// The tensors one after the other along `dim`; their other sizes agree. Dtypes are promoted. Throws
+// The tensors joined along `dim`; their other sizes must be equal. Dtypes are promoted. Throws
 // bad_argument for an empty list, or sizes that differ in another dimension.
 BP_API Tensor cat(TensorList tensors, std::int64_t dim = 0);
 BP_API const Tensor& cat_out(const Tensor& out, TensorList tensors, std::int64_t dim = 0);

@@ -10,8 +10,8 @@
 
 namespace bp {
 
-// (input - mean) / sqrt(variance + eps) * weight + bias, with mean and variance over the last
-// dimensions, whose sizes are `normalized_shape`, as are those of `weight` and `bias`.
+// (input - mean) / sqrt(variance + eps) * weight + bias. Mean and variance are taken over the last
+// dimensions, whose sizes are `normalized_shape`; `weight` and `bias` have that shape.
 BP_API Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight = {},
                          const Tensor& bias = {}, double eps = 1e-05);
 
@@ -21,8 +21,8 @@ struct NativeLayerNormResult {
   Tensor rstd;
 };
 
-// layer_norm, and with it the mean and 1 / sqrt(variance + eps), whose normalized dimensions have
-// size 1. Throws bad_argument where `input` does not end with `normalized_shape`, or dtypes differ.
+// layer_norm, with the mean and 1 / sqrt(variance + eps), in which normalized dimensions have size
+// 1. Throws bad_argument where `input` does not end with `normalized_shape`, or dtypes differ.
 BP_API NativeLayerNormResult native_layer_norm(const Tensor& input, IntList normalized_shape,
                                                const Tensor& weight = {}, const Tensor& bias = {},
                                                double eps = 1e-05);
@@ -31,9 +31,9 @@ BP_API void native_layer_norm_out(const Tensor& result, const Tensor& mean, cons
                                   const Tensor& weight = {}, const Tensor& bias = {},
                                   double eps = 1e-05);
 
-// input / sqrt(mean of input * input + eps) * weight, with the mean over the last dimensions, whose
-// sizes are `normalized_shape`, as are those of `weight`. Without `eps`, the distance from 1 to the
-// next number.
+// input / sqrt(mean(input * input) + eps) * weight. The mean is taken over the last dimensions,
+// whose sizes are `normalized_shape`; `weight` has that shape. The default `eps` is the dtype's
+// epsilon.
 BP_API Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight = {},
                        std::optional<double> eps = std::nullopt);
 
@@ -42,15 +42,15 @@ struct NativeRmsNormResult {
   Tensor rstd;
 };
 
-// rms_norm, and with it 1 / sqrt(mean of input * input + eps), whose normalized dimensions have
-// size 1. Throws bad_argument where `input` does not end with `normalized_shape`, or dtypes differ.
+// rms_norm, with 1 / sqrt(mean(input * input) + eps), in which normalized dimensions have size 1.
+// Throws bad_argument where `input` does not end with `normalized_shape`, or dtypes differ.
 BP_API NativeRmsNormResult native_rms_norm(const Tensor& input, IntList normalized_shape,
                                            const Tensor& weight, double eps);
 BP_API void native_rms_norm_out(const Tensor& result, const Tensor& rstd, const Tensor& input,
                                 IntList normalized_shape, const Tensor& weight, double eps);
 
-// The gradient of native_layer_norm by `input`, or without `mean`, that of native_rms_norm. The
-// shape of `input`.
+// The gradient of native_layer_norm with respect to `input`, or of native_rms_norm if `mean` is
+// missing. The shape of `input`.
 BP_API Tensor norm_backward(const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
                             const Tensor& mean, const Tensor& rstd, const Tensor& weight = {});
 BP_API const Tensor& norm_backward_out(const Tensor& out, const Tensor& grad_out,
@@ -58,8 +58,8 @@ BP_API const Tensor& norm_backward_out(const Tensor& out, const Tensor& grad_out
                                        const Tensor& mean, const Tensor& rstd,
                                        const Tensor& weight = {});
 
-// The gradient of native_layer_norm by its weight, or without `mean`, that of native_rms_norm. The
-// shape is `normalized_shape`.
+// The gradient of native_layer_norm with respect to its weight, or of native_rms_norm if `mean` is
+// missing. The shape is `normalized_shape`.
 BP_API Tensor norm_weight_backward(const Tensor& grad_out, const Tensor& input,
                                    IntList normalized_shape, const Tensor& mean,
                                    const Tensor& rstd);
@@ -73,9 +73,9 @@ struct NormGradientsResult {
   Tensor grad_bias;
 };
 
-// The gradients of native_layer_norm, or without `mean`, those of native_rms_norm, where
-// `grad_bias` is empty. A device can find all of them while it reads `grad_out` and `input` once.
-// The shapes of `input`, `weight` and `bias`.
+// All gradients of native_layer_norm, or of native_rms_norm if `mean` is missing; `grad_bias` is
+// then empty. A device can compute them in one pass over `grad_out` and `input`. The shapes of
+// `input`, `weight` and `bias`.
 BP_API NormGradientsResult norm_gradients(const Tensor& grad_out, const Tensor& input,
                                           IntList normalized_shape, const Tensor& mean,
                                           const Tensor& rstd, const Tensor& weight = {});
@@ -84,16 +84,16 @@ BP_API void norm_gradients_out(const Tensor& grad_input, const Tensor& grad_weig
                                IntList normalized_shape, const Tensor& mean, const Tensor& rstd,
                                const Tensor& weight = {});
 
-// (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and variance over
-// each group of neighbouring channels; then times `weight` and plus `bias`, which have a number for
-// each channel.
+// (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], with mean and variance
+// taken over each group of adjacent channels, times `weight` plus `bias`, which have one number per
+// channel.
 BP_API Tensor group_norm(const Tensor& input, std::int64_t num_groups, const Tensor& weight = {},
                          const Tensor& bias = {}, double eps = 1e-05);
 
-// (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each channel; then
-// times `weight` and plus `bias`. In training with the batch's own mean and variance, of which the
-// running ones take over the part `momentum`, in place (the variance as an unbiased one); otherwise
-// with the running ones.
+// (input - mean) / sqrt(variance + eps) of `input`, [n, channels, ...], for each channel, times
+// `weight` plus `bias`. In training, mean and variance are the batch's, and the running ones are
+// updated in place by the part `momentum` (with the unbiased variance); otherwise they are the
+// running ones.
 BP_API Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                          const Tensor& running_mean, const Tensor& running_var, bool training,
                          double momentum, double eps);
@@ -104,7 +104,7 @@ struct NativeBatchNormResult {
   Tensor variance;
 };
 
-// batch_norm by the batch's own mean and biased variance of each channel, which it returns as well.
+// batch_norm with the batch's own mean and biased variance per channel, which are returned too.
 // Throws bad_argument for a vector, or parts that do not have a number for each channel.
 BP_API NativeBatchNormResult native_batch_norm(const Tensor& input, const Tensor& weight,
                                                const Tensor& bias, double eps);
@@ -127,8 +127,9 @@ BP_API void batch_norm_backward_out(const Tensor& grad_input, const Tensor& grad
                                     const Tensor& input, const Tensor& weight, const Tensor& mean,
                                     const Tensor& variance, double eps);
 
-// batch_norm of each image on its own. The running mean and variance, if there are any, take over
-// the part `momentum` of the images' mean ones, in place, and serve without `use_input_stats`.
+// batch_norm of each image on its own. The running mean and variance, if given, are updated in
+// place by the part `momentum` of the average over the images, and are used if `use_input_stats` is
+// false.
 BP_API Tensor instance_norm(const Tensor& input, const Tensor& weight = {}, const Tensor& bias = {},
                             const Tensor& running_mean = {}, const Tensor& running_var = {},
                             bool use_input_stats = true, double momentum = 0.1, double eps = 1e-05);

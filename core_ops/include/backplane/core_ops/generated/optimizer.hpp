@@ -11,10 +11,10 @@
 namespace bp {
 
 // A step of stochastic gradient descent. With g = grad + weight_decay * self and buffer = momentum
-// * buffer + (1 - dampening) * g (g itself in the first step), self -= lr * buffer, or with
-// `nesterov` lr * (g + momentum * buffer). Without a momentum the buffers may be an empty list.
-// Gradients are divided by `grad_scale`, and turned by `maximize`; where `found_inf` is 1, all
-// stays as it is. The gradients themselves stay in any case.
+// * buffer + (1 - dampening) * g (g itself in the first step), self -= lr * buffer, or lr * (g +
+// momentum * buffer) with `nesterov`. Without momentum, the list of buffers may be empty. Gradients
+// are divided by `grad_scale`, and negated with `maximize`; where `found_inf` is 1, nothing
+// changes. The gradients themselves are not written.
 BP_API void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_list,
                         double weight_decay, double momentum, double lr, double dampening,
                         bool nesterov, bool maximize, bool is_first_step,
@@ -23,17 +23,17 @@ BP_API void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_b
 // A step of Adam (Kingma and Ba, 2015). With g = grad + weight_decay * self, m = beta1 * m + (1 -
 // beta1) * g and v = beta2 * v + (1 - beta2) * g * g, self -= lr / (1 - beta1^step) * m / (sqrt(v)
 // / sqrt(1 - beta2^step) + eps), where m, v and step are the elements of `exp_avgs`, `exp_avg_sqs`
-// and `state_steps`. `amsgrad` takes the greatest v so far, of `max_exp_avg_sqs`, which may be an
-// empty list otherwise. Steps count from 1, and are counted by the caller. `grad_scale`,
-// `found_inf` and `maximize` as in _fused_sgd_.
+// and `state_steps`. `amsgrad` uses the largest v so far, kept in `max_exp_avg_sqs`, which may be
+// an empty list otherwise. The caller counts the steps, from 1. `grad_scale`, `found_inf` and
+// `maximize` work as in _fused_sgd_.
 BP_API void _fused_adam_(TensorList self, TensorList grads, TensorList exp_avgs,
                          TensorList exp_avg_sqs, TensorList max_exp_avg_sqs, TensorList state_steps,
                          double lr, double beta1, double beta2, double weight_decay, double eps,
                          bool amsgrad, bool maximize, const Tensor& grad_scale = {},
                          const Tensor& found_inf = {});
 
-// A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, but that the decay is not part of
-// the gradient: before all else, self -= lr * weight_decay * self.
+// A step of AdamW (Loshchilov and Hutter, 2019): _fused_adam_, except that the decay is not part of
+// the gradient but is applied first: self -= lr * weight_decay * self.
 BP_API void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs,
                           TensorList exp_avg_sqs, TensorList max_exp_avg_sqs,
                           TensorList state_steps, double lr, double beta1, double beta2,
@@ -42,8 +42,8 @@ BP_API void _fused_adamw_(TensorList self, TensorList grads, TensorList exp_avgs
 
 // A step of Adagrad (Duchi, Hazan and Singer, 2011). With g = grad + weight_decay * self and sum +=
 // g * g, self -= lr / (1 + (step - 1) * lr_decay) * g / (sqrt(sum) + eps), where sum and step are
-// the elements of `state_sums` and `state_steps`. Steps count from 1, and are counted by the
-// caller. `grad_scale`, `found_inf` and `maximize` as in _fused_sgd_.
+// the elements of `state_sums` and `state_steps`. The caller counts the steps, from 1.
+// `grad_scale`, `found_inf` and `maximize` work as in _fused_sgd_.
 BP_API void _fused_adagrad_(TensorList self, TensorList grads, TensorList state_sums,
                             TensorList state_steps, double lr, double lr_decay, double weight_decay,
                             double eps, bool maximize, const Tensor& grad_scale = {},

@@ -11,29 +11,29 @@
 
 namespace bp {
 
-// The int64 places (int32 with `out_int32`) in the last dimension of `sorted_sequence`, a vector or
-// of input's other sizes, before which `input` would have to stand; with `right` behind equal
-// elements, else before them. NaN is the largest.
+// The int64 positions (int32 with `out_int32`) at which `input` would be inserted into the last
+// dimension of `sorted_sequence`, which is a vector or has input's other sizes: before equal
+// elements, or after them with `right`. NaN is the largest.
 BP_API Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& input,
                            bool out_int32 = false, bool right = false);
 
-// The int64 places (int32 with `out_int32`) of `input` between the `boundaries`, a sorted vector,
-// as searchsorted finds them.
+// The int64 positions (int32 with `out_int32`) of `input` between the `boundaries`, a sorted
+// vector, as in searchsorted.
 BP_API Tensor bucketize(const Tensor& input, const Tensor& boundaries, bool out_int32 = false,
                         bool right = false);
 
-// True where an element is one of `test_elements`, or, with `invert`, is none. NaN equals nothing.
-// `assume_unique` changes nothing.
+// True where an element equals one of `test_elements`, or none of them with `invert`. NaN equals
+// nothing. `assume_unique` has no effect.
 BP_API Tensor isin(const Tensor& elements, const Tensor& test_elements, bool assume_unique = false,
                    bool invert = false);
 
-// How often each number from 0 up to the largest of `input`, a vector of whole numbers from 0 on,
-// occurs, as int64, or the sums of the `weights` there. At least `minlength` numbers.
+// How often each number from 0 to the largest element of `input`, a vector of nonnegative integers,
+// occurs, as int64; or the sums of its `weights`. The result has at least `minlength` elements.
 BP_API Tensor bincount(const Tensor& input, const Tensor& weights = {}, std::int64_t minlength = 0);
 
-// How many elements lie in each of `bins` equal parts from `min` to `max`, the last of which holds
-// its end; if both are equal they are the smallest and the largest of `input`. Elements outside,
-// and NaN, are not counted.
+// The number of elements in each of `bins` equal parts of the range from `min` to `max`; the last
+// part includes its end. If min and max are equal, they are the smallest and the largest element of
+// `input`. Elements outside of the range, and NaN, are not counted.
 BP_API Tensor histc(const Tensor& input, std::int64_t bins = 100, const Scalar& min = 0,
                     const Scalar& max = 0);
 
@@ -44,18 +44,19 @@ struct UniqueAllResult {
   Tensor counts;
 };
 
-// The different elements of `input` in order, the first place of each in row-major order, for each
-// element which of them it is, and how often each occurs. NaN equals nothing.
+// The distinct elements of `input` in ascending order; the position of the first occurrence of
+// each, in row-major order; for each element, which of them it is; and how often each occurs. NaN
+// equals nothing.
 BP_API UniqueAllResult unique_all(const Tensor& input);
 
-// The value below which the part `q`, from 0 to 1, of the elements along `dim` (of all, if none is
-// given) lies. Between two elements it is one of both ('lower', 'higher', 'nearest'), their mean
-// ('midpoint'), or lies between them as far as q does ('linear'). NaN if there is one.
+// The `q`-quantiles, q from 0 to 1, of the elements along `dim` (of all by default). Between two
+// elements, the result is one of them ('lower', 'higher', 'nearest'), their mean ('midpoint'), or
+// interpolated ('linear'). NaN if any element is NaN.
 BP_API Tensor quantile(const Tensor& input, double q,
                        std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
                        std::string_view interpolation = "linear");
 
-// What quantile gives of the elements that are not NaN; NaN where all are.
+// quantile of the elements that are not NaN; NaN if all are NaN.
 BP_API Tensor nanquantile(const Tensor& input, double q,
                           std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
                           std::string_view interpolation = "linear");

@@ -11,8 +11,8 @@
 
 namespace bp {
 
-// d * d / 2 of the absolute differences d of `input` and `target`; where they are `delta` or more,
-// delta * (d - delta / 2).
+// d * d / 2 for the absolute differences d between `input` and `target`, or delta * (d - delta / 2)
+// where d is `delta` or more.
 BP_API Tensor huber_loss(const Tensor& input, const Tensor& target,
                          std::string_view reduction = "mean", double delta = 1.0);
 
@@ -20,25 +20,25 @@ BP_API Tensor huber_loss(const Tensor& input, const Tensor& target,
 BP_API Tensor soft_margin_loss(const Tensor& input, const Tensor& target,
                                std::string_view reduction = "mean");
 
-// `input` where `target` is 1, and margin - input, but no less than 0, where it is -1.
+// `input` where `target` is 1, and max(0, margin - input) where it is -1.
 BP_API Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin = 1.0,
                                    std::string_view reduction = "mean");
 
-// margin - target * (input1 - input2), but no less than 0; `target` is 1 where `input1` should be
-// the larger, else -1.
+// max(0, margin - target * (input1 - input2)); `target` is 1 where `input1` should be the larger,
+// else -1.
 BP_API Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                                   double margin = 0.0, std::string_view reduction = "mean");
 
-// exp(input) - target * input, or without `log_input`, input - target * log(input + eps). With
-// `full` plus Stirling's approximation of log(target!), where `target` is above 1.
+// exp(input) - target * input, or input - target * log(input + eps) if `log_input` is false. `full`
+// adds Stirling's approximation of log(target!) where `target` is above 1.
 BP_API Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input = true,
                                bool full = false, double eps = 1e-08,
                                std::string_view reduction = "mean");
 
-// -(target * log(input) + (1 - target) * log(1 - input)) * weight, in which logarithms are no less
-// than -100. `input` is a probability: outside of 0 to 1 the loss is NaN. At exactly 0 and 1 the
-// bounded logarithm passes no gradient on; PyTorch's is 1e12 there.
-// binary_cross_entropy_with_logits is more exact.
+// -(target * log(input) + (1 - target) * log(1 - input)) * weight, with logarithms limited to at
+// least -100. `input` is a probability; outside of 0 to 1 the loss is NaN. At exactly 0 and 1, the
+// limited logarithm passes no gradient on; PyTorch's gradient is 1e12 there.
+// binary_cross_entropy_with_logits is more accurate.
 BP_API Tensor binary_cross_entropy(const Tensor& input, const Tensor& target,
                                    const Tensor& weight = {}, std::string_view reduction = "mean");
 

@@ -39,8 +39,8 @@ BP_API const Tensor& sub_out(const Tensor& out, const Scalar& input, const Tenso
 BP_API const Tensor& sub_out(const Tensor& out, const Tensor& input, const Scalar& other,
                              const Scalar& alpha = 1);
 
-// input * other, elementwise; of bools, their conjunction. Shapes broadcast, dtypes are promoted;
-// throws bad_argument where they cannot be.
+// input * other, elementwise; for bools, logical and. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor mul(const Tensor& input, const Tensor& other);
 BP_API Tensor mul(const Scalar& input, const Tensor& other);
 BP_API Tensor mul(const Tensor& input, const Scalar& other);
@@ -61,8 +61,8 @@ BP_API const Tensor& div_out(const Tensor& out, const Tensor& input, const Tenso
 BP_API const Tensor& div_out(const Tensor& out, const Scalar& input, const Tensor& other);
 BP_API const Tensor& div_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// The larger of `input` and `other`, elementwise; NaN if either is. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
+// The larger of `input` and `other`, elementwise; NaN if either is NaN. Shapes broadcast, dtypes
+// are promoted; throws bad_argument where they cannot be.
 BP_API Tensor maximum(const Tensor& input, const Tensor& other);
 BP_API Tensor maximum(const Tensor& input, const Scalar& other);
 BP_API const Tensor& maximum_(const Tensor& input, const Tensor& other);
@@ -70,8 +70,8 @@ BP_API const Tensor& maximum_(const Tensor& input, const Scalar& other);
 BP_API const Tensor& maximum_out(const Tensor& out, const Tensor& input, const Tensor& other);
 BP_API const Tensor& maximum_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// The smaller of `input` and `other`, elementwise; NaN if either is. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
+// The smaller of `input` and `other`, elementwise; NaN if either is NaN. Shapes broadcast, dtypes
+// are promoted; throws bad_argument where they cannot be.
 BP_API Tensor minimum(const Tensor& input, const Tensor& other);
 BP_API Tensor minimum(const Tensor& input, const Scalar& other);
 BP_API const Tensor& minimum_(const Tensor& input, const Tensor& other);
@@ -79,7 +79,7 @@ BP_API const Tensor& minimum_(const Tensor& input, const Scalar& other);
 BP_API const Tensor& minimum_out(const Tensor& out, const Tensor& input, const Tensor& other);
 BP_API const Tensor& minimum_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// `input` where the condition, a bool tensor, holds, and `other` elsewhere. Shapes broadcast,
+// `input` where the condition, a bool tensor, is true, and `other` elsewhere. Shapes broadcast,
 // dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor where(const Tensor& condition, const Tensor& input, const Tensor& other);
 BP_API Tensor where(const Tensor& condition, const Scalar& input, const Tensor& other);
@@ -106,86 +106,86 @@ BP_API Tensor abs(const Tensor& input);
 BP_API const Tensor& abs_(const Tensor& input);
 BP_API const Tensor& abs_out(const Tensor& out, const Tensor& input);
 
-// e to the power of `input`, elementwise. Integers are taken as the default dtype. Shapes
+// e to the power of `input`, elementwise. Integers are converted to the default dtype. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor exp(const Tensor& input);
 BP_API const Tensor& exp_(const Tensor& input);
 BP_API const Tensor& exp_out(const Tensor& out, const Tensor& input);
 
-// The natural logarithm, elementwise. Integers are taken as the default dtype. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// The natural logarithm, elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor log(const Tensor& input);
 BP_API const Tensor& log_(const Tensor& input);
 BP_API const Tensor& log_out(const Tensor& out, const Tensor& input);
 
-// The square root, elementwise. Integers are taken as the default dtype. Shapes broadcast, dtypes
-// are promoted; throws bad_argument where they cannot be.
+// The square root, elementwise. Integers are converted to the default dtype. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor sqrt(const Tensor& input);
 BP_API const Tensor& sqrt_(const Tensor& input);
 BP_API const Tensor& sqrt_out(const Tensor& out, const Tensor& input);
 
-// The sine of an angle in radians, elementwise. Integers are taken as the default dtype. Shapes
+// The sine of an angle in radians, elementwise. Integers are converted to the default dtype. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor sin(const Tensor& input);
 BP_API const Tensor& sin_(const Tensor& input);
 BP_API const Tensor& sin_out(const Tensor& out, const Tensor& input);
 
-// The cosine of an angle in radians, elementwise. Integers are taken as the default dtype. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// The cosine of an angle in radians, elementwise. Integers are converted to the default dtype.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor cos(const Tensor& input);
 BP_API const Tensor& cos_(const Tensor& input);
 BP_API const Tensor& cos_out(const Tensor& out, const Tensor& input);
 
-// The hyperbolic tangent, elementwise. Integers are taken as the default dtype. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// The hyperbolic tangent, elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor tanh(const Tensor& input);
 BP_API const Tensor& tanh_(const Tensor& input);
 BP_API const Tensor& tanh_out(const Tensor& out, const Tensor& input);
 
-// 1 / (1 + exp(-input)), elementwise. Integers are taken as the default dtype. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// 1 / (1 + exp(-input)), elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor sigmoid(const Tensor& input);
 BP_API const Tensor& sigmoid_(const Tensor& input);
 BP_API const Tensor& sigmoid_out(const Tensor& out, const Tensor& input);
 
-// The larger of `input` and 0, elementwise; NaN stays NaN. Shapes broadcast, dtypes are promoted;
-// throws bad_argument where they cannot be.
+// max(0, input), elementwise; NaN stays NaN. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor relu(const Tensor& input);
 BP_API const Tensor& relu_(const Tensor& input);
 BP_API const Tensor& relu_out(const Tensor& out, const Tensor& input);
 
-// The largest whole number that is not above `input`, elementwise. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
+// The largest integer not above `input`, elementwise. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor floor(const Tensor& input);
 BP_API const Tensor& floor_(const Tensor& input);
 BP_API const Tensor& floor_out(const Tensor& out, const Tensor& input);
 
-// The smallest whole number that is not below `input`, elementwise. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
+// The smallest integer not below `input`, elementwise. Shapes broadcast, dtypes are promoted;
+// throws bad_argument where they cannot be.
 BP_API Tensor ceil(const Tensor& input);
 BP_API const Tensor& ceil_(const Tensor& input);
 BP_API const Tensor& ceil_out(const Tensor& out, const Tensor& input);
 
-// The whole number next to `input` on the side of 0, elementwise. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
+// `input` rounded towards 0 to an integer, elementwise. Shapes broadcast, dtypes are promoted;
+// throws bad_argument where they cannot be.
 BP_API Tensor trunc(const Tensor& input);
 BP_API const Tensor& trunc_(const Tensor& input);
 BP_API const Tensor& trunc_out(const Tensor& out, const Tensor& input);
 
-// The nearest whole number, elementwise; of two that are equally near, the even one. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// The nearest integer, elementwise; halfway cases go to the even one. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
 BP_API Tensor round(const Tensor& input);
 BP_API const Tensor& round_(const Tensor& input);
 BP_API const Tensor& round_out(const Tensor& out, const Tensor& input);
 
-// 1 / input, elementwise. Integers are taken as the default dtype. Shapes broadcast, dtypes are
+// 1 / input, elementwise. Integers are converted to the default dtype. Shapes broadcast, dtypes are
 // promoted; throws bad_argument where they cannot be.
 BP_API Tensor reciprocal(const Tensor& input);
 BP_API const Tensor& reciprocal_(const Tensor& input);
 BP_API const Tensor& reciprocal_out(const Tensor& out, const Tensor& input);
 
-// 1 / sqrt(input), elementwise. Integers are taken as the default dtype. Shapes broadcast, dtypes
-// are promoted; throws bad_argument where they cannot be.
+// 1 / sqrt(input), elementwise. Integers are converted to the default dtype. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor rsqrt(const Tensor& input);
 BP_API const Tensor& rsqrt_(const Tensor& input);
 BP_API const Tensor& rsqrt_out(const Tensor& out, const Tensor& input);
@@ -196,9 +196,9 @@ BP_API Tensor square(const Tensor& input);
 BP_API const Tensor& square_(const Tensor& input);
 BP_API const Tensor& square_out(const Tensor& out, const Tensor& input);
 
-// `input` to the power of `exponent`, elementwise. Of integers it wraps, and a negative power is 0
-// unless `input` is 1 or -1. Shapes broadcast, dtypes are promoted; throws bad_argument where they
-// cannot be.
+// `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of
+// integers are 0 unless `input` is 1 or -1. Shapes broadcast, dtypes are promoted; throws
+// bad_argument where they cannot be.
 BP_API Tensor pow(const Tensor& input, const Tensor& exponent);
 BP_API Tensor pow(const Scalar& input, const Tensor& exponent);
 BP_API Tensor pow(const Tensor& input, const Scalar& exponent);
@@ -208,71 +208,71 @@ BP_API const Tensor& pow_out(const Tensor& out, const Tensor& input, const Tenso
 BP_API const Tensor& pow_out(const Tensor& out, const Scalar& input, const Tensor& exponent);
 BP_API const Tensor& pow_out(const Tensor& out, const Tensor& input, const Scalar& exponent);
 
-// `input`, but no less than min and then no more than max, elementwise; NaN stays NaN. A bound that
-// an integer dtype does not hold counts as the nearest that it holds. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
+// `input` limited to at least min and then to at most max, elementwise; NaN stays NaN. A bound
+// outside of the range of an integer dtype counts as the nearest number inside. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor clamp(const Tensor& input, const Scalar& min, const Scalar& max);
 BP_API const Tensor& clamp_(const Tensor& input, const Scalar& min, const Scalar& max);
 BP_API const Tensor& clamp_out(const Tensor& out, const Tensor& input, const Scalar& min,
                                const Scalar& max);
 
-// `input`, but no less than min, elementwise; NaN stays NaN. Between tensors it is maximum. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// `input`, but at least min, elementwise; NaN stays NaN. Between tensors, the same as maximum.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor clamp_min(const Tensor& input, const Scalar& min);
 BP_API const Tensor& clamp_min_(const Tensor& input, const Scalar& min);
 BP_API const Tensor& clamp_min_out(const Tensor& out, const Tensor& input, const Scalar& min);
 
-// `input`, but no more than max, elementwise; NaN stays NaN. Between tensors it is minimum. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// `input`, but at most max, elementwise; NaN stays NaN. Between tensors, the same as minimum.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor clamp_max(const Tensor& input, const Scalar& max);
 BP_API const Tensor& clamp_max_(const Tensor& input, const Scalar& max);
 BP_API const Tensor& clamp_max_out(const Tensor& out, const Tensor& input, const Scalar& max);
 
-// The error function 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise. Shapes
+// The error function, 2 / sqrt(pi) * (integral of exp(-t * t) from 0 to input), elementwise. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor erf(const Tensor& input);
 BP_API const Tensor& erf_(const Tensor& input);
 BP_API const Tensor& erf_out(const Tensor& out, const Tensor& input);
 
-// exp(input) - 1, elementwise, without loss where `input` is small. Integers are taken as the
-// default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// exp(input) - 1, elementwise, accurate for small `input`. Integers are converted to the default
+// dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor expm1(const Tensor& input);
 BP_API const Tensor& expm1_(const Tensor& input);
 BP_API const Tensor& expm1_out(const Tensor& out, const Tensor& input);
 
-// log(1 + input), elementwise, without loss where `input` is small. Integers are taken as the
-// default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// log(1 + input), elementwise, accurate for small `input`. Integers are converted to the default
+// dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor log1p(const Tensor& input);
 BP_API const Tensor& log1p_(const Tensor& input);
 BP_API const Tensor& log1p_out(const Tensor& out, const Tensor& input);
 
-// input * sigmoid(input), elementwise. Integers are taken as the default dtype. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// input * sigmoid(input), elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor silu(const Tensor& input);
 BP_API const Tensor& silu_(const Tensor& input);
 BP_API const Tensor& silu_out(const Tensor& out, const Tensor& input);
 
-// `input` times the part of a normal distribution below `input`, input * (1 + erf(input / sqrt(2)))
-// / 2, elementwise. Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted;
-// throws bad_argument where they cannot be.
+// `input` times the normal cumulative distribution function of `input`, input * (1 + erf(input /
+// sqrt(2))) / 2, elementwise. Integers are converted to the default dtype. Shapes broadcast, dtypes
+// are promoted; throws bad_argument where they cannot be.
 BP_API Tensor gelu(const Tensor& input);
 BP_API const Tensor& gelu_(const Tensor& input);
 BP_API const Tensor& gelu_out(const Tensor& out, const Tensor& input);
 
-// The approximation of gelu by a hyperbolic tangent, input * (1 + tanh(sqrt(2 / pi) * (input +
-// 0.044715 * input^3))) / 2, written as a sigmoid, elementwise. Integers are taken as the default
-// dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// The tanh approximation of gelu, input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input^3))) /
+// 2, computed by a sigmoid, elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor gelu_tanh(const Tensor& input);
 BP_API const Tensor& gelu_tanh_(const Tensor& input);
 BP_API const Tensor& gelu_tanh_out(const Tensor& out, const Tensor& input);
 
-// `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are taken as the
+// `input` where it is positive, and alpha * expm1(input) elsewhere. Integers are converted to the
 // default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor elu(const Tensor& input, const Scalar& alpha = 1);
 BP_API const Tensor& elu_(const Tensor& input, const Scalar& alpha = 1);
 BP_API const Tensor& elu_out(const Tensor& out, const Tensor& input, const Scalar& alpha = 1);
 
-// `input` where it is positive, and negative_slope * input elsewhere. Integers are taken as the
+// `input` where it is positive, and negative_slope * input elsewhere. Integers are converted to the
 // default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor leaky_relu(const Tensor& input, const Scalar& negative_slope = 0.01);
 BP_API const Tensor& leaky_relu_(const Tensor& input, const Scalar& negative_slope = 0.01);
@@ -280,7 +280,7 @@ BP_API const Tensor& leaky_relu_out(const Tensor& out, const Tensor& input,
                                     const Scalar& negative_slope = 0.01);
 
 // log(1 + exp(input * beta)) / beta, elementwise, and `input` itself where input * beta is above
-// the threshold. Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted;
+// `threshold`. Integers are converted to the default dtype. Shapes broadcast, dtypes are promoted;
 // throws bad_argument where they cannot be.
 BP_API Tensor softplus(const Tensor& input, const Scalar& beta = 1, const Scalar& threshold = 20);
 BP_API const Tensor& softplus_(const Tensor& input, const Scalar& beta = 1,
@@ -288,14 +288,14 @@ BP_API const Tensor& softplus_(const Tensor& input, const Scalar& beta = 1,
 BP_API const Tensor& softplus_out(const Tensor& out, const Tensor& input, const Scalar& beta = 1,
                                   const Scalar& threshold = 20);
 
-// input * hardsigmoid(input), elementwise. Integers are taken as the default dtype. Shapes
+// input * hardsigmoid(input), elementwise. Integers are converted to the default dtype. Shapes
 // broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor hardswish(const Tensor& input);
 BP_API const Tensor& hardswish_(const Tensor& input);
 BP_API const Tensor& hardswish_out(const Tensor& out, const Tensor& input);
 
-// (input + 3) / 6, but no less than 0 and no more than 1, elementwise. Integers are taken as the
-// default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// (input + 3) / 6, limited to the range 0 to 1, elementwise. Integers are converted to the default
+// dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor hardsigmoid(const Tensor& input);
 BP_API const Tensor& hardsigmoid_(const Tensor& input);
 BP_API const Tensor& hardsigmoid_out(const Tensor& out, const Tensor& input);

@@ -10,52 +10,52 @@
 
 namespace bp {
 
-// The Chebyshev polynomial of the first kind and of degree `n`, at most 1,024, elementwise; 0 of a
-// negative one. Integers are taken as the default dtype.
+// The Chebyshev polynomial of the first kind of degree `n`, at most 1,024, elementwise; 0 for
+// negative degrees. Integers are converted to the default dtype.
 BP_API Tensor chebyshev_polynomial_t(const Tensor& input, std::int64_t n);
 
-// The Chebyshev polynomial of the second kind and of degree `n`, at most 1,024, elementwise; 0 of a
-// negative one. Integers are taken as the default dtype.
+// The Chebyshev polynomial of the second kind of degree `n`, at most 1,024, elementwise; 0 for
+// negative degrees. Integers are converted to the default dtype.
 BP_API Tensor chebyshev_polynomial_u(const Tensor& input, std::int64_t n);
 
-// The Chebyshev polynomial of the third kind and of degree `n`, at most 1,024, elementwise; 0 of a
-// negative one. Integers are taken as the default dtype.
+// The Chebyshev polynomial of the third kind of degree `n`, at most 1,024, elementwise; 0 for
+// negative degrees. Integers are converted to the default dtype.
 BP_API Tensor chebyshev_polynomial_v(const Tensor& input, std::int64_t n);
 
-// The Chebyshev polynomial of the fourth kind and of degree `n`, at most 1,024, elementwise; 0 of a
-// negative one. Integers are taken as the default dtype.
+// The Chebyshev polynomial of the fourth kind of degree `n`, at most 1,024, elementwise; 0 for
+// negative degrees. Integers are converted to the default dtype.
 BP_API Tensor chebyshev_polynomial_w(const Tensor& input, std::int64_t n);
 
-// The shifted Chebyshev polynomial of the first kind and of degree `n`, at most 1,024, elementwise;
-// 0 of a negative one. Integers are taken as the default dtype.
+// The shifted Chebyshev polynomial of the first kind of degree `n`, at most 1,024, elementwise; 0
+// for negative degrees. Integers are converted to the default dtype.
 BP_API Tensor shifted_chebyshev_polynomial_t(const Tensor& input, std::int64_t n);
 
-// The shifted Chebyshev polynomial of the second kind and of degree `n`, at most 1,024,
-// elementwise; 0 of a negative one. Integers are taken as the default dtype.
+// The shifted Chebyshev polynomial of the second kind of degree `n`, at most 1,024, elementwise; 0
+// for negative degrees. Integers are converted to the default dtype.
 BP_API Tensor shifted_chebyshev_polynomial_u(const Tensor& input, std::int64_t n);
 
-// The shifted Chebyshev polynomial of the third kind and of degree `n`, at most 1,024, elementwise;
-// 0 of a negative one. Integers are taken as the default dtype.
+// The shifted Chebyshev polynomial of the third kind of degree `n`, at most 1,024, elementwise; 0
+// for negative degrees. Integers are converted to the default dtype.
 BP_API Tensor shifted_chebyshev_polynomial_v(const Tensor& input, std::int64_t n);
 
-// The shifted Chebyshev polynomial of the fourth kind and of degree `n`, at most 1,024,
-// elementwise; 0 of a negative one. Integers are taken as the default dtype.
+// The shifted Chebyshev polynomial of the fourth kind of degree `n`, at most 1,024, elementwise; 0
+// for negative degrees. Integers are converted to the default dtype.
 BP_API Tensor shifted_chebyshev_polynomial_w(const Tensor& input, std::int64_t n);
 
-// The physicists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative
-// one. Integers are taken as the default dtype.
+// The physicists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 for negative
+// degrees. Integers are converted to the default dtype.
 BP_API Tensor hermite_polynomial_h(const Tensor& input, std::int64_t n);
 
-// The probabilists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative
-// one. Integers are taken as the default dtype.
+// The probabilists' Hermite polynomial of degree `n`, at most 1,024, elementwise; 0 for negative
+// degrees. Integers are converted to the default dtype.
 BP_API Tensor hermite_polynomial_he(const Tensor& input, std::int64_t n);
 
-// The Laguerre polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers
-// are taken as the default dtype.
+// The Laguerre polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+// Integers are converted to the default dtype.
 BP_API Tensor laguerre_polynomial_l(const Tensor& input, std::int64_t n);
 
-// The Legendre polynomial of degree `n`, at most 1,024, elementwise; 0 of a negative one. Integers
-// are taken as the default dtype.
+// The Legendre polynomial of degree `n`, at most 1,024, elementwise; 0 for negative degrees.
+// Integers are converted to the default dtype.
 BP_API Tensor legendre_polynomial_p(const Tensor& input, std::int64_t n);
 
 }  // namespace bp

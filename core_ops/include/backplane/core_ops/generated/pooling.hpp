@@ -16,9 +16,10 @@ struct MaxPoolWithIndicesResult {
 };
 
 // The largest element of each window of `input`, [batch, channels, size...], over one to three
-// dimensions, and its int64 place in its plane, row-major. NaN is the largest. No `stride` means
-// the kernel's size; `ceil_mode` also takes windows that begin inside and end outside. Throws
-// bad_argument where padding is beyond half of the kernel, or the kernel beyond the padded input.
+// dimensions, and its int64 position in its plane, row-major. NaN is the largest. The default
+// `stride` is the kernel's size. `ceil_mode` also takes windows that begin inside and end outside.
+// Throws bad_argument where padding is beyond half of the kernel, or the kernel beyond the padded
+// input.
 BP_API MaxPoolWithIndicesResult max_pool_with_indices(const Tensor& input, IntList kernel_size,
                                                       IntList stride = {}, IntList padding = {0},
                                                       IntList dilation = {1},
@@ -29,9 +30,9 @@ BP_API void max_pool_with_indices_out(const Tensor& values, const Tensor& indice
                                       bool ceil_mode = false);
 
 // The mean of each window of `input`, [batch, channels, size...], over one to three dimensions.
-// Padding counts as zeros, or not at all without `count_include_pad`; `divisor_override` divides in
-// place of the number of elements. Throws bad_argument where padding is beyond half of the kernel,
-// or the kernel beyond the padded input.
+// Padding counts as zeros, or not at all if `count_include_pad` is false. `divisor_override`
+// replaces the number of elements as the divisor. Throws bad_argument where padding is beyond half
+// of the kernel, or the kernel beyond the padded input.
 BP_API Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride = {},
                        IntList padding = {0}, bool ceil_mode = false, bool count_include_pad = true,
                        std::optional<std::int64_t> divisor_override = std::nullopt);
@@ -40,8 +41,8 @@ BP_API const Tensor& avg_pool_out(const Tensor& out, const Tensor& input, IntLis
                                   bool ceil_mode = false, bool count_include_pad = true,
                                   std::optional<std::int64_t> divisor_override = std::nullopt);
 
-// The gradient of avg_pool by its input, of shape `size`, from that of its result. Throws
-// bad_argument where the shapes are not those of one pool.
+// The gradient of avg_pool with respect to its input, of shape `size`, from the gradient of its
+// result. Throws bad_argument where the shapes are not those of one pool.
 BP_API Tensor avg_pool_backward(const Tensor& grad_output, IntList size, IntList kernel_size,
                                 IntList stride = {}, IntList padding = {0}, bool ceil_mode = false,
                                 bool count_include_pad = true,
@@ -58,44 +59,44 @@ struct AdaptiveMaxPoolWithIndicesResult {
 };
 
 // The largest element of each of `output_size` windows that cover `input`, [batch, channels,
-// size...], and its int64 place in its plane, row-major. Window i of n begins at floor(i * size /
-// n) and ends before ceil((i + 1) * size / n). Throws bad_argument where there is nothing to choose
-// from.
+// size...], and its int64 position in its plane, row-major. Window i of n begins at floor(i * size
+// / n) and ends before ceil((i + 1) * size / n). Throws bad_argument where there is nothing to
+// choose from.
 BP_API AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_with_indices(const Tensor& input,
                                                                        IntList output_size);
 BP_API void adaptive_max_pool_with_indices_out(const Tensor& values, const Tensor& indices,
                                                const Tensor& input, IntList output_size);
 
-// The largest element of each window of `input`, [batch, channels, length] or without the batch. No
-// `stride` means the kernel's size.
+// The largest element of each window of `input`, [batch, channels, length] or without the batch.
+// The default `stride` is the kernel's size.
 BP_API Tensor max_pool1d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
 
 // The largest element of each window of `input`, [batch, channels, height, width] or without the
-// batch. No `stride` means the kernel's size.
+// batch. The default `stride` is the kernel's size.
 BP_API Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
 
 // The largest element of each window of `input`, [batch, channels, depth, height, width] or without
-// the batch. No `stride` means the kernel's size.
+// the batch. The default `stride` is the kernel's size.
 BP_API Tensor max_pool3d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
 
-// The mean of each window of `input`, [batch, channels, length] or without the batch. No `stride`
-// means the kernel's size.
+// The mean of each window of `input`, [batch, channels, length] or without the batch. The default
+// `stride` is the kernel's size.
 BP_API Tensor avg_pool1d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, bool ceil_mode = false,
                          bool count_include_pad = true);
 
-// The mean of each window of `input`, [batch, channels, height, width] or without the batch. No
-// `stride` means the kernel's size.
+// The mean of each window of `input`, [batch, channels, height, width] or without the batch. The
+// default `stride` is the kernel's size.
 BP_API Tensor avg_pool2d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, bool ceil_mode = false,
                          bool count_include_pad = true,
                          std::optional<std::int64_t> divisor_override = std::nullopt);
 
 // The mean of each window of `input`, [batch, channels, depth, height, width] or without the batch.
-// No `stride` means the kernel's size.
+// The default `stride` is the kernel's size.
 BP_API Tensor avg_pool3d(const Tensor& input, IntList kernel_size, IntList stride = {},
                          IntList padding = {0}, bool ceil_mode = false,
                          bool count_include_pad = true,

@@ -10,18 +10,19 @@
 
 namespace bp {
 
-// The sum of the products of two vectors' elements. Of complex ones neither is conjugated.
+// The sum of the products of two vectors' elements. Complex vectors are not conjugated.
 BP_API Tensor dot(const Tensor& input, const Tensor& tensor);
 
 // The product of a matrix and a vector.
 BP_API Tensor mv(const Tensor& input, const Tensor& vec);
 
-// beta * input + alpha * (mat by vec); `input` broadcasts to the product's shape, and is not looked
-// at if `beta` is 0.
+// beta * input + alpha * (mat @ vec); `input` broadcasts to the product's shape, and is ignored if
+// `beta` is 0.
 BP_API Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec,
                     const Scalar& beta = 1, const Scalar& alpha = 1);
 
-// The products of each element of `input` with each of `vec2`, both vectors, as a matrix.
+// The products of each element of the vector `input` with each element of the vector `vec2`, as a
+// matrix.
 BP_API Tensor outer(const Tensor& input, const Tensor& vec2);
 
 }  // namespace bp

@@ -11,12 +11,12 @@
 
 namespace bp {
 
-// uint32 words of Philox4x32-10, row-major, from the counter `offset` on.
+// uint32 words of Philox4x32-10, in row-major order, starting at the counter `offset`.
 BP_API Tensor philox(IntList size, std::int64_t seed, std::int64_t offset,
                      std::optional<Device> device = std::nullopt);
 
-// Uniform numbers in [0, 1) from the words w of philox - (w >> 8) / 2^24 as float32, w / 2^32 as
-// float64, (w >> 21) / 2^11 as float16, (w >> 24) / 2^8 as bfloat16. `dtype` is floating: by
+// Uniform numbers in [0, 1) from the words w of philox: (w >> 8) / 2^24 for float32, w / 2^32 for
+// float64, (w >> 21) / 2^11 for float16, (w >> 24) / 2^8 for bfloat16. `dtype` is floating: by
 // default, the default dtype.
 BP_API Tensor rand_philox(IntList size, std::int64_t seed, std::int64_t offset,
                           std::optional<Dtype> dtype = std::nullopt,
@@ -26,9 +26,9 @@ inline Tensor rand_philox(IntList size, std::int64_t seed, std::int64_t offset,
   return rand_philox(size, seed, offset, options.dtype, options.device);
 }
 
-// Normal numbers by Box and Muller from pairs of words (w0, w1) of philox - r cos t and r sin t
-// with r = sqrt(-2 ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32. `dtype` is floating: by default,
-// the default dtype.
+// Normal numbers from pairs of words (w0, w1) of philox, by Box and Muller's method: r cos t and r
+// sin t with r = sqrt(-2 ln((w0 + 1) / 2^32)) and t = 2 pi w1 / 2^32. `dtype` is floating: by
+// default, the default dtype.
 BP_API Tensor randn_philox(IntList size, std::int64_t seed, std::int64_t offset,
                            std::optional<Dtype> dtype = std::nullopt,
                            std::optional<Device> device = std::nullopt);
@@ -37,7 +37,7 @@ inline Tensor randn_philox(IntList size, std::int64_t seed, std::int64_t offset,
   return randn_philox(size, seed, offset, options.dtype, options.device);
 }
 
-// Uniform numbers in [0, 1) from `generator`, by default the device's. Without `dtype`, of the
+// Uniform random numbers in [0, 1) from `generator`, by default the device's; by default of the
 // default dtype.
 BP_API Tensor rand(IntList size, std::optional<Dtype> dtype = std::nullopt,
                    std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
@@ -45,17 +45,17 @@ inline Tensor rand(IntList size, const TensorOptions& options, Generator* genera
   return rand(size, options.dtype, options.device, generator);
 }
 
-// Normal numbers of mean 0 and variance 1 from `generator`, by default the device's. Without
-// `dtype`, of the default dtype.
+// Normal random numbers with mean 0 and variance 1 from `generator`, by default the device's; by
+// default of the default dtype.
 BP_API Tensor randn(IntList size, std::optional<Dtype> dtype = std::nullopt,
                     std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
 inline Tensor randn(IntList size, const TensorOptions& options, Generator* generator = nullptr) {
   return randn(size, options.dtype, options.device, generator);
 }
 
-// Whole numbers from `low` up to `high`, without it - low + floor(u * (high - low)) of uniform
-// float64 numbers u; of more than 2^32 numbers, low + floor((w0 + 2^32 w1) / 2^64 * (high - low))
-// of two words of philox each. Without `dtype`, int64.
+// Random integers from `low` up to but not including `high`: low + floor(u * (high - low)) for
+// uniform float64 numbers u; for ranges of more than 2^32 numbers, low + floor((w0 + 2^32 w1) /
+// 2^64 * (high - low)) from two words of philox each. The default `dtype` is int64.
 BP_API Tensor randint(std::int64_t low, std::int64_t high, IntList size,
                       std::optional<Dtype> dtype = std::nullopt,
                       std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
@@ -64,8 +64,8 @@ inline Tensor randint(std::int64_t low, std::int64_t high, IntList size,
   return randint(low, high, size, options.dtype, options.device, generator);
 }
 
-// The numbers from 0 to n - 1 in random order - the indices that sort pairs of words of philox.
-// Without `dtype`, int64.
+// The numbers from 0 to n - 1 in random order: the indices that sort pairs of words of philox. The
+// default `dtype` is int64.
 BP_API Tensor randperm(std::int64_t n, std::optional<Dtype> dtype = std::nullopt,
                        std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
 inline Tensor randperm(std::int64_t n, const TensorOptions& options,
@@ -73,8 +73,8 @@ inline Tensor randperm(std::int64_t n, const TensorOptions& options,
   return randperm(n, options.dtype, options.device, generator);
 }
 
-// In training, zeroes each element with probability `p` and divides the others by 1 - p; otherwise
-// `input` itself.
+// In training, sets each element to 0 with probability `p` and divides the others by 1 - p;
+// otherwise returns `input` itself.
 BP_API Tensor dropout(const Tensor& input, double p = 0.5, bool training = true);
 
 }  // namespace bp

@@ -16,10 +16,10 @@ struct LstmResult {
   Tensor cell;
 };
 
-// The outputs of long short-term memories (G = 4, gates i, f, g, o) for `input`, [steps, N, input],
-// or [N, steps, input] with `batch_first`, and the states after the last step. `hx` holds the first
-// states, hidden and cell, each [layers * directions, N, hidden]. In training, what passes from
-// layer to layer is dropped with probability `dropout`.
+// The outputs of a long short-term memory (G = 4, gates i, f, g, o) for `input`, [steps, N, input],
+// or [N, steps, input] with `batch_first`, and the states after the last step. `hx` holds the
+// initial hidden and cell states, each [layers * directions, N, hidden]. In training, `dropout` is
+// applied between layers.
 BP_API LstmResult lstm(const Tensor& input, TensorList hx, TensorList params, bool has_biases,
                        std::int64_t num_layers, double dropout, bool train, bool bidirectional,
                        bool batch_first);
@@ -29,8 +29,8 @@ struct GruResult {
   Tensor hidden;
 };
 
-// The outputs of gated recurrent units (G = 3, gates r, z, n) for `input`, as of lstm, and the
-// states after the last step; `hx` is the first state.
+// The outputs of a gated recurrent unit (G = 3, gates r, z, n) for `input`, shaped as in lstm, and
+// the states after the last step. `hx` is the initial state.
 BP_API GruResult gru(const Tensor& input, const Tensor& hx, TensorList params, bool has_biases,
                      std::int64_t num_layers, double dropout, bool train, bool bidirectional,
                      bool batch_first);
@@ -40,8 +40,8 @@ struct RnnTanhResult {
   Tensor hidden;
 };
 
-// The outputs of plain recurrent networks with tanh (G = 1) for `input`, as of lstm, and the states
-// after the last step; `hx` is the first state.
+// The outputs of a plain recurrent network with tanh (G = 1) for `input`, shaped as in lstm, and
+// the states after the last step. `hx` is the initial state.
 BP_API RnnTanhResult rnn_tanh(const Tensor& input, const Tensor& hx, TensorList params,
                               bool has_biases, std::int64_t num_layers, double dropout, bool train,
                               bool bidirectional, bool batch_first);
@@ -51,8 +51,8 @@ struct RnnReluResult {
   Tensor hidden;
 };
 
-// The outputs of plain recurrent networks with relu (G = 1) for `input`, as of lstm, and the states
-// after the last step; `hx` is the first state.
+// The outputs of a plain recurrent network with relu (G = 1) for `input`, shaped as in lstm, and
+// the states after the last step. `hx` is the initial state.
 BP_API RnnReluResult rnn_relu(const Tensor& input, const Tensor& hx, TensorList params,
                               bool has_biases, std::int64_t num_layers, double dropout, bool train,
                               bool bidirectional, bool batch_first);

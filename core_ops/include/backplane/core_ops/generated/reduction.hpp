@@ -10,34 +10,34 @@
 
 namespace bp {
 
-// The sum over the dimensions `dim` (all, if none are given), computed in `dtype`. Integers and
-// bools are summed as int64. The listed dimensions are dropped, or stay as 1 with `keepdim`.
+// The sum over the dimensions `dim` (all by default), computed in `dtype`. Integers and bools are
+// summed as int64. The listed dimensions are dropped, or stay as 1 with `keepdim`.
 BP_API Tensor sum(const Tensor& input, DimList dim = {}, bool keepdim = false,
                   std::optional<Dtype> dtype = std::nullopt);
 BP_API const Tensor& sum_out(const Tensor& out, const Tensor& input, DimList dim = {},
                              bool keepdim = false, std::optional<Dtype> dtype = std::nullopt);
 
-// The arithmetic mean over the dimensions `dim` (all, if none are given), computed in `dtype`,
-// which must be floating. The listed dimensions are dropped, or stay as 1 with `keepdim`.
+// The arithmetic mean over the dimensions `dim` (all by default), computed in `dtype`, which must
+// be floating. The listed dimensions are dropped, or stay as 1 with `keepdim`.
 BP_API Tensor mean(const Tensor& input, DimList dim = {}, bool keepdim = false,
                    std::optional<Dtype> dtype = std::nullopt);
 BP_API const Tensor& mean_out(const Tensor& out, const Tensor& input, DimList dim = {},
                               bool keepdim = false, std::optional<Dtype> dtype = std::nullopt);
 
-// The largest element over the dimensions `dim` (all, if none are given); NaN if one is. The listed
+// The largest element over the dimensions `dim` (all by default); NaN if any is NaN. The listed
 // dimensions are dropped, or stay as 1 with `keepdim`; throws bad_argument for an empty one.
 BP_API Tensor max(const Tensor& input, DimList dim = {}, bool keepdim = false);
 BP_API const Tensor& max_out(const Tensor& out, const Tensor& input, DimList dim = {},
                              bool keepdim = false);
 
-// The smallest element over the dimensions `dim` (all, if none are given); NaN if one is. The
-// listed dimensions are dropped, or stay as 1 with `keepdim`; throws bad_argument for an empty one.
+// The smallest element over the dimensions `dim` (all by default); NaN if any is NaN. The listed
+// dimensions are dropped, or stay as 1 with `keepdim`; throws bad_argument for an empty one.
 BP_API Tensor min(const Tensor& input, DimList dim = {}, bool keepdim = false);
 BP_API const Tensor& min_out(const Tensor& out, const Tensor& input, DimList dim = {},
                              bool keepdim = false);
 
-// The int64 index of the largest element along `dim`, or in row-major order if none is given. The
-// first of equal ones; NaN is the largest. `dim` is dropped, or stays as 1 with `keepdim`; throws
+// The int64 index of the largest element along `dim`, or in row-major order by default. Of equal
+// elements, the first; NaN is the largest. `dim` is dropped, or stays as 1 with `keepdim`; throws
 // bad_argument when it is empty.
 BP_API Tensor argmax(const Tensor& input, std::optional<std::int64_t> dim = std::nullopt,
                      bool keepdim = false);

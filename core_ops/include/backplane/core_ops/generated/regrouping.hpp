@@ -11,23 +11,23 @@
 
 namespace bp {
 
-// The middle of `input`, with `size` elements along the dimensions `dim` (by default all): cut
-// where there are more, with zeros around where there are less. Of an odd number, one more is cut,
-// or added, behind.
+// The center of `input`, with `size` elements along the dimensions `dim` (all by default): cut if
+// there are more, padded with zeros if there are fewer. If the difference is odd, one more is cut
+// or added at the end.
 BP_API Tensor center_crop_pad(const Tensor& input, IntList size, DimList dim = {});
 
-// `input` of [N, C * b * b, H, W] as [N, C, H * b, W * b], where b is `blocksize`. The channels
-// that make a square lie C apart ('DCR': the square's row and column come first), or side by side
-// ('CRD', as in pixel_shuffle).
+// `input` of [N, C * b * b, H, W] rearranged to [N, C, H * b, W * b], where b is `blocksize`. The
+// channels that form a square are C apart ('DCR': the square's row and column come first) or
+// adjacent ('CRD', as in pixel_shuffle).
 BP_API Tensor depth_to_space(const Tensor& input, std::int64_t blocksize,
                              std::string_view mode = "DCR");
 
-// `input` of [N, C, H * b, W * b] as [N, b * b * C, H, W], where b is `blocksize`: what
-// depth_to_space undoes.
+// `input` of [N, C, H * b, W * b] rearranged to [N, b * b * C, H, W], where b is `blocksize`: the
+// inverse of depth_to_space.
 BP_API Tensor space_to_depth(const Tensor& input, std::int64_t blocksize);
 
-// `input` with the first elements of each sequence, as many as its number in `sequence_lens` says,
-// in reverse; the others stay. The axes are 0 and 1, or 1 and 0.
+// `input` with the first elements of each sequence in reverse order, as many as `sequence_lens`
+// says; the others stay. The axes are 0 and 1, or 1 and 0.
 BP_API Tensor reverse_sequence(const Tensor& input, const Tensor& sequence_lens,
                                std::int64_t batch_axis = 1, std::int64_t time_axis = 0);
 
@@ -37,8 +37,8 @@ struct PackPaddedSequenceResult {
 };
 
 // The elements of padded sequences, [steps, N, ...], or [N, steps, ...] with `batch_first`, step by
-// step, and how many sequences reach each step. `lengths` has the int64 lengths, the longest first,
-// at least 1. Waits for the device.
+// step, and how many sequences reach each step. `lengths` holds the int64 lengths in descending
+// order, each at least 1. Waits for the device.
 BP_API PackPaddedSequenceResult pack_padded_sequence(const Tensor& input, const Tensor& lengths,
                                                      bool batch_first = false);
 
@@ -47,9 +47,9 @@ struct PadPackedSequenceResult {
   Tensor lengths;
 };
 
-// What pack_padded_sequence packed, as [steps, N, ...], or [N, steps, ...] with `batch_first`, with
-// `padding_value` behind the sequences' ends, and their lengths. `total_length` makes it that many
-// steps. Waits for the device.
+// Undoes pack_padded_sequence: the sequences as [steps, N, ...], or [N, steps, ...] with
+// `batch_first`, with `padding_value` behind their ends, and their lengths. `total_length` sets the
+// number of steps. Waits for the device.
 BP_API PadPackedSequenceResult pad_packed_sequence(const Tensor& data, const Tensor& batch_sizes,
                                                    bool batch_first = false,
                                                    double padding_value = 0,

@@ -11,33 +11,33 @@
 
 namespace bp {
 
-// `input`, [N, C, ...], with its last dimensions brought to `size` (one number stands for all of
-// them). Modes: 'nearest', 'nearest-exact', 'linear', 'bilinear' and 'trilinear' of one, two and
-// three dimensions, 'bicubic' of two, and 'area'. With `align_corners` the centers of the corners'
-// elements lie on each other, else the edges do.
+// `input`, [N, C, ...], with its last dimensions resized to `size` (one number stands for all of
+// them). Modes: 'nearest', 'nearest-exact', 'linear', 'bilinear' and 'trilinear' for one, two and
+// three dimensions, 'bicubic' for two, and 'area'. `align_corners` aligns the centers of the corner
+// elements; otherwise the edges are aligned.
 BP_API Tensor interpolate(const Tensor& input, IntList size, std::string_view mode = "nearest",
                           bool align_corners = false);
 
-// Where each place of an image of `size`, [N, C, H, W], lies after the affine maps `theta`, [N, 2,
-// 3], as [N, H, W, 2] for grid_sample; x comes first, and -1 and 1 are the edges of the image (with
-// `align_corners` the centers of its outermost elements).
+// The sampling positions for grid_sample of an image of `size`, [N, C, H, W], under the affine maps
+// `theta`, [N, 2, 3], as [N, H, W, 2]. x comes first; -1 and 1 are the edges of the image, or the
+// centers of its outermost elements with `align_corners`.
 BP_API Tensor affine_grid(const Tensor& theta, IntList size, bool align_corners = false);
 
-// The elements of `input`, [N, C, H, W], at the places of `grid`, [N, H', W', 2], whose x and y are
-// -1 and 1 at the edges (with `align_corners` at the centers of the outermost elements): by their
-// distances from the four around ('bilinear') or the next one ('nearest'). Outside there are zeros,
-// or the nearest element of the edge ('border').
+// The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], whose x and y
+// are -1 and 1 at the edges (at the centers of the outermost elements with `align_corners`):
+// interpolated from the four nearest ('bilinear'), or the nearest one ('nearest'). Outside are
+// zeros, or the nearest element of the edge ('border').
 BP_API Tensor grid_sample(const Tensor& input, const Tensor& grid,
                           std::string_view mode = "bilinear",
                           std::string_view padding_mode = "zeros", bool align_corners = false);
 
-// The windows of `input`, [N, C, H, W], as columns: [N, C * the window's elements, windows]. One
+// The windows of `input`, [N, C, H, W], as columns: [N, C * elements of a window, windows]. One
 // number stands for both dimensions.
 BP_API Tensor im2col(const Tensor& input, IntList kernel_size, IntList dilation = {1},
                      IntList padding = {0}, IntList stride = {1});
 
-// The image of `output_size` in which each column of `input`, as im2col gives them, was added at
-// its window's place.
+// The image of `output_size` to which each column of `input`, as made by im2col, was added at its
+// window's position.
 BP_API Tensor col2im(const Tensor& input, IntList output_size, IntList kernel_size,
                      IntList dilation = {1}, IntList padding = {0}, IntList stride = {1});
 

@@ -14,18 +14,18 @@ namespace bp {
 // 1 at the first of the largest elements along `dim`, and 0 elsewhere. NaN is the largest.
 BP_API Tensor hardmax(const Tensor& input, std::int64_t dim = -1);
 
-// (input - mean) / (deviation + 1e-9), with mean and deviation over the dimensions `dim`, by
-// default all but the second, the channels.
+// (input - mean) / (deviation + 1e-9), with mean and standard deviation over the dimensions `dim`,
+// by default all but the second, the channels.
 BP_API Tensor mean_variance_normalization(const Tensor& input, DimList dim = {});
 
-// `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where the mean is that of the
-// squares in `size` neighbouring channels; missing channels count as zeros. Of an even size, one
-// channel more lies in front.
+// `input`, [N, C, ...], divided by (k + alpha * mean) ** beta, where mean is the mean of the
+// squares in `size` adjacent channels; missing channels count as zeros. If the size is even, one
+// more channel lies before than after.
 BP_API Tensor local_response_norm(const Tensor& input, std::int64_t size, double alpha = 0.0001,
                                   double beta = 0.75, double k = 1);
 
-// `v` * g / norm, with the 2-norm over all dimensions but `dim`; with a `dim` of -1 over all of
-// them. `g` has the size of that dimension, and 1 for all others.
+// `v` * g / norm, with the 2-norm over all dimensions but `dim`, or over all if `dim` is -1. `g`
+// has the size of that dimension, and 1 in all others.
 BP_API Tensor weight_norm(const Tensor& v, const Tensor& g, std::int64_t dim = 0);
 
 }  // namespace bp

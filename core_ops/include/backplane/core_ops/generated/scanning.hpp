@@ -16,8 +16,8 @@ struct CummaxResult {
   Tensor indices;
 };
 
-// The largest element up to each along `dim`, and the int64 index where it stands. The last of
-// equal ones; NaN is the largest.
+// The largest element up to each position along `dim`, and its int64 index. Of equal elements, the
+// last; NaN is the largest.
 BP_API CummaxResult cummax(const Tensor& input, std::int64_t dim);
 
 struct CumminResult {
@@ -25,8 +25,8 @@ struct CumminResult {
   Tensor indices;
 };
 
-// The smallest element up to each along `dim`, and the int64 index where it stands. The last of
-// equal ones; NaN is the smallest.
+// The smallest element up to each position along `dim`, and its int64 index. Of equal elements, the
+// last; NaN is the smallest.
 BP_API CumminResult cummin(const Tensor& input, std::int64_t dim);
 
 // The logarithm of the running sum of exp(input) along `dim`, without overflow.
@@ -37,8 +37,8 @@ struct ModeResult {
   Tensor indices;
 };
 
-// The element that occurs most often along `dim`, the smallest one of several, and the int64 index
-// of the last that is it. NaN equals nothing.
+// The most frequent element along `dim`, the smallest one if there are several, and the int64 index
+// of its last occurrence. NaN equals nothing.
 BP_API ModeResult mode(const Tensor& input, std::int64_t dim = -1, bool keepdim = false);
 
 struct KthvalueResult {
@@ -46,8 +46,8 @@ struct KthvalueResult {
   Tensor indices;
 };
 
-// The `k`-th smallest element along `dim`, counted from 1, and the int64 index where it stands. NaN
-// is the largest; of equal ones it is the first.
+// The `k`-th smallest element along `dim`, counted from 1, and its int64 index. NaN is the largest;
+// of equal elements, the first.
 BP_API KthvalueResult kthvalue(const Tensor& input, std::int64_t k, std::int64_t dim = -1,
                                bool keepdim = false);
 

@@ -11,32 +11,32 @@
 
 namespace bp {
 
-// A copy of `input` in which the elements at `index` along `dim` are those of `src`; of several for
-// one place it is the last. An index outside of `input` is an error, at the latest when its stream
-// is synchronized. The shape of `input`; `index` fits within `src` and, but along `dim`, within
-// `input`.
+// A copy of `input` with the elements at `index` along `dim` replaced by those of `src`. If a
+// position occurs more than once, the last element counts. An index out of range is an error,
+// reported at the latest when the stream is synchronized. The shape of `input`; `index` fits within
+// `src` and, but along `dim`, within `input`.
 BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index,
                       const Tensor& src);
 BP_API const Tensor& scatter_out(const Tensor& out, const Tensor& input, std::int64_t dim,
                                  const Tensor& index, const Tensor& src);
 
-// The elements of `input` that `indices` name, as NumPy's a[i, :, j]. Each index belongs to a
-// dimension, in order, and where there is none the dimension stays as it is. Indices are int64 or
-// int32, broadcast to one shape, and count from the end where negative; a bool tensor names the
-// places where it holds, and belongs to as many dimensions as it has. The shape of the indices
-// takes the place of their dimensions, or comes first where another dimension lies between these.
-// An index outside of `input` is an error, at the latest when its stream is synchronized.
+// The elements of `input` that `indices` name, like NumPy's a[i, :, j]. Each index belongs to a
+// dimension, in order; a dimension without an index stays as it is. Indices are int64 or int32,
+// broadcast to one shape, and count from the end if negative. A bool tensor selects the positions
+// where it is true, and covers as many dimensions as it has. The shape of the indices replaces
+// their dimensions, or comes first if another dimension lies between them. An index out of range is
+// an error, reported at the latest when the stream is synchronized.
 BP_API Tensor index(const Tensor& input, TensorList indices);
 
-// A copy of `input` in which the elements that `indices` name, as those of index do, are `values`,
-// or have them added (`accumulate`). `values` broadcasts to the shape that index gives. Of several
-// values for one place it is the last. An index outside of `input` is an error, at the latest when
-// its stream is synchronized.
+// A copy of `input` in which the elements that `indices` name, as in index, are replaced by
+// `values`, or have them added with `accumulate`. `values` broadcasts to the shape that index
+// gives. If a position occurs more than once, the last value counts. An index out of range is an
+// error, reported at the latest when the stream is synchronized.
 BP_API Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values,
                         bool accumulate = false);
 
-// The rows of `weight`, a matrix, that `indices` names. The row `padding_idx` gets no gradient; -1
-// stands for none. An index outside of weight is an error, at the latest when its stream is
+// The rows of the matrix `weight` that `indices` names. The row `padding_idx` gets no gradient; -1
+// means none. An index out of range is an error, reported at the latest when the stream is
 // synchronized. The shape of `indices` and a last dimension, of weight's columns.
 BP_API Tensor embedding(const Tensor& weight, const Tensor& indices, std::int64_t padding_idx = -1);
 BP_API const Tensor& embedding_out(const Tensor& out, const Tensor& weight, const Tensor& indices,
@@ -47,10 +47,9 @@ struct TopkResult {
   Tensor indices;
 };
 
-// The `k` largest elements along `dim`, or the smallest, in order, and the int64 indices that they
-// had. NaN is the largest; of equal ones it is the first. They come in order even where `sorted`
-// does not ask for it. The shape of `input` with `k` along `dim`; throws bad_argument where there
-// are fewer elements.
+// The `k` largest (or smallest) elements along `dim`, in order, and their int64 indices. NaN is the
+// largest; of equal elements, the first. They are sorted even if `sorted` is false. The shape of
+// `input` with `k` along `dim`; throws bad_argument where there are fewer elements.
 BP_API TopkResult topk(const Tensor& input, std::int64_t k, std::int64_t dim = -1,
                        bool largest = true, bool sorted = true);
 BP_API void topk_out(const Tensor& values, const Tensor& indices, const Tensor& input,

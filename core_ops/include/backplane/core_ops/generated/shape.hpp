@@ -12,64 +12,64 @@
 
 namespace bp {
 
-// The tensors, all of one shape, one after the other along a new dimension `dim`. Dtypes are
-// promoted.
+// The tensors, all of one shape, joined along a new dimension `dim`. Dtypes are promoted.
 BP_API Tensor stack(TensorList tensors, std::int64_t dim = 0);
 
-// `input` with `value` around it. `pad` has two numbers for each padded dimension, how many
-// elements before and behind, and begins with the last dimension; negative numbers cut away. Throws
-// bad_argument for an odd count of numbers, or where less than nothing would stay.
+// `input` padded with `value`. `pad` has two numbers for each padded dimension, the elements before
+// and after, starting with the last dimension; negative numbers cut. Throws bad_argument for an odd
+// count of numbers, or where less than nothing would stay.
 BP_API Tensor constant_pad_nd(const Tensor& input, IntList pad, const Scalar& value = 0);
 BP_API const Tensor& constant_pad_nd_out(const Tensor& out, const Tensor& input, IntList pad,
                                          const Scalar& value = 0);
 
-// `input` with `pad` elements before and behind each of its last dimensions, two numbers for each,
-// the last dimension first; negative numbers cut away. They are `value`, by default 0 (mode
-// 'constant'), or those of `input` - mirrored at its edge without repeating it ('reflect'), its
-// edge ('replicate'), or from its other end ('circular'), where what was cut away does not come
-// back.
+// `input` padded with `pad` elements before and after its last dimensions, two numbers for each,
+// starting with the last dimension; negative numbers cut. The padding is `value`, 0 by default
+// ('constant'); or elements of `input`, mirrored without repeating the edge ('reflect'), the edge
+// itself ('replicate'), or from the other end ('circular'), which does not use elements that were
+// cut.
 BP_API Tensor pad(const Tensor& input, IntList pad, std::string_view mode = "constant",
                   const std::optional<Scalar>& value = std::nullopt);
 
-// `input`, `repeats` times along each dimension; numbers in front of `input`'s rank make new
+// `input` repeated `repeats` times along each dimension; numbers in front of input's rank make new
 // dimensions.
 BP_API Tensor repeat(const Tensor& input, IntList repeats);
 
-// The elements along each of `dims` in reverse order.
+// The elements along each dimension of `dims` in reverse order.
 BP_API Tensor flip(const Tensor& input, IntList dims);
 
-// The elements moved by `shifts` places along `dims`, those that leave an end entering at the
-// other; without `dims`, in row-major order.
+// The elements shifted by `shifts` positions along `dims`; those that leave at one end enter at the
+// other. By default, the elements are shifted in row-major order.
 BP_API Tensor roll(const Tensor& input, IntList shifts, IntList dims = {});
 
-// The matrices of `input` with zeros above the given diagonal; a positive one lies above the main
-// diagonal.
+// The matrices of `input` with zeros above the given diagonal; a positive diagonal lies above the
+// main one.
 BP_API Tensor tril(const Tensor& input, std::int64_t diagonal = 0);
 
-// The matrices of `input` with zeros below the given diagonal; a positive one lies above the main
-// diagonal.
+// The matrices of `input` with zeros below the given diagonal; a positive diagonal lies above the
+// main one.
 BP_API Tensor triu(const Tensor& input, std::int64_t diagonal = 0);
 
-// At most `chunks` parts of `input` along `dim`, all of one size but for the last, which may be
-// smaller; views, as those of split.
+// Up to `chunks` parts of `input` along `dim`, of equal size except for the last, which may be
+// smaller; views like those of split.
 BP_API std::vector<Tensor> chunk(const Tensor& input, std::int64_t chunks, std::int64_t dim = 0);
 
-// `sections` parts of `input` along `dim`, as views; the first ones have one slice more where they
-// cannot all be alike.
+// `sections` parts of `input` along `dim`, as views; if they cannot be equal, the first ones have
+// one slice more.
 BP_API std::vector<Tensor> tensor_split(const Tensor& input, std::int64_t sections,
                                         std::int64_t dim = 0);
 
-// The parts of `input` along `dim` up to each of `indices` and behind the last, as views. An index
-// may count from the end; where one is smaller than the one before, the part between them is empty.
+// The parts of `input` along `dim` up to each of `indices`, and the part after the last, as views.
+// An index may count from the end; if one is smaller than the one before it, the part between them
+// is empty.
 BP_API std::vector<Tensor> tensor_split_at(const Tensor& input, IntList indices,
                                            std::int64_t dim = 0);
 
-// For vectors, or 0-dim tensors, of n1, n2 ... elements as many views of shape [n1, n2 ...], each
+// For vectors or 0-dim tensors of n1, n2, ... elements, as many views of shape [n1, n2, ...], each
 // with the elements of one vector along its own dimension. With `indexing` 'xy', the first two
 // dimensions are swapped.
 BP_API std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing = "ij");
 
-// Views of the tensors in the one shape that theirs broadcast to.
+// Views of the tensors, all broadcast to one common shape.
 BP_API std::vector<Tensor> broadcast_tensors(TensorList tensors);
 
 }  // namespace bp

@@ -10,8 +10,8 @@
 
 namespace bp {
 
-// The cosine of the angle between `x1` and `x2`, which broadcast, along `dim`; lengths are taken as
-// no less than `eps`.
+// The cosine of the angle between `x1` and `x2`, which broadcast, along `dim`; lengths below `eps`
+// count as `eps`.
 BP_API Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, std::int64_t dim = 1,
                                 double eps = 1e-08);
 

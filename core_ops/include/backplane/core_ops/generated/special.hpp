@@ -10,58 +10,57 @@
 
 namespace bp {
 
-// The logarithm of gamma's absolute value, elementwise; inf at 0 and at negative whole numbers.
-// Integers are taken as the default dtype.
+// The logarithm of the absolute value of the gamma function, elementwise; inf at 0 and at negative
+// integers. Integers are converted to the default dtype.
 BP_API Tensor lgamma(const Tensor& input);
 
-// The derivative of lgamma, elementwise; NaN at negative whole numbers, -inf at 0 and inf at -0.
-// Integers are taken as the default dtype.
+// The derivative of lgamma, elementwise; NaN at negative integers, -inf at 0 and inf at -0.
+// Integers are converted to the default dtype.
 BP_API Tensor digamma(const Tensor& input);
 
-// The derivative of order `n`, 0 or more, of digamma, elementwise; at 0 and at negative whole
-// numbers inf for an odd n, and -inf for an even one from 2 on. Integers are taken as the default
-// dtype.
+// The derivative of order `n`, 0 or more, of digamma, elementwise; at 0 and negative integers, inf
+// for odd n and -inf for even n from 2 on. Integers are converted to the default dtype.
 BP_API Tensor polygamma(std::int64_t n, const Tensor& input);
 
-// The logarithm of the gamma function of `p` dimensions, elementwise - the sum of lgamma(input - j
-// / 2) for j from 0 up to p, which is left out, and p * (p - 1) / 4 times the logarithm of pi.
-// Integers are taken as the default dtype.
+// The logarithm of the multivariate gamma function of dimension `p`, elementwise: the sum of
+// lgamma(input - j / 2) for j from 0 to p - 1, plus p * (p - 1) / 4 * log(pi). Integers are
+// converted to the default dtype.
 BP_API Tensor multigammaln(const Tensor& input, std::int64_t p);
 
-// The number of the dtype that is next to `input` towards `other`, elementwise; `other` where both
-// are equal.
+// The next number of the dtype after `input` towards `other`, elementwise; `other` where both are
+// equal.
 BP_API Tensor nextafter(const Tensor& input, const Tensor& other);
 
-// What erf takes to `input`, elementwise; NaN beyond -1 and 1, where it is -inf and inf. Integers
-// are taken as the default dtype.
+// The inverse of erf, elementwise; -inf at -1, inf at 1, and NaN beyond. Integers are converted to
+// the default dtype.
 BP_API Tensor erfinv(const Tensor& input);
 
-// What ndtr takes to `input`, elementwise; NaN beyond 0 and 1, where it is -inf and inf. Integers
-// are taken as the default dtype.
+// The inverse of ndtr, elementwise; -inf at 0, inf at 1, and NaN beyond. Integers are converted to
+// the default dtype.
 BP_API Tensor ndtri(const Tensor& input);
 
-// exp(input ** 2) * erfc(input), elementwise, without overflow on the way. Integers are taken as
-// the default dtype.
+// exp(input ** 2) * erfc(input), elementwise, without intermediate overflow. Integers are converted
+// to the default dtype.
 BP_API Tensor erfcx(const Tensor& input);
 
-// The logarithm of ndtr, elementwise, without underflow on the way. Integers are taken as the
+// The logarithm of ndtr, elementwise, without intermediate underflow. Integers are converted to the
 // default dtype.
 BP_API Tensor log_ndtr(const Tensor& input);
 
-// The modified Bessel function of the first kind and of order 0, elementwise. Integers are taken as
+// The modified Bessel function of the first kind of order 0, elementwise. Integers are converted to
 // the default dtype.
 BP_API Tensor i0(const Tensor& input);
 
-// exp(-abs(input)) * i0(input), elementwise, without overflow on the way. Integers are taken as the
-// default dtype.
+// exp(-abs(input)) * i0(input), elementwise, without intermediate overflow. Integers are converted
+// to the default dtype.
 BP_API Tensor i0e(const Tensor& input);
 
-// The modified Bessel function of the first kind and of order 1, elementwise. Integers are taken as
+// The modified Bessel function of the first kind of order 1, elementwise. Integers are converted to
 // the default dtype.
 BP_API Tensor i1(const Tensor& input);
 
-// exp(-abs(input)) * i1(input), elementwise, without overflow on the way. Integers are taken as the
-// default dtype.
+// exp(-abs(input)) * i1(input), elementwise, without intermediate overflow. Integers are converted
+// to the default dtype.
 BP_API Tensor i1e(const Tensor& input);
 
 struct FrexpResult {
@@ -69,8 +68,8 @@ struct FrexpResult {
   Tensor exponent;
 };
 
-// Each number as a `mantissa` from 0.5 up to 1, or its negative, and an int32 `exponent`, the power
-// of 2 that it is multiplied by. What is 0, infinite or NaN stays as it is, with the exponent 0.
+// Each number as mantissa * 2 ** exponent, with an absolute value of `mantissa` from 0.5 up to but
+// not including 1 and an int32 `exponent`. 0, infinities and NaN stay as they are, with exponent 0.
 BP_API FrexpResult frexp(const Tensor& input);
 
 }  // namespace bp

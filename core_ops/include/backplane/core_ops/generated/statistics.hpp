@@ -11,31 +11,30 @@
 
 namespace bp {
 
-// The product over the dimensions `dim` (all, if none are given), computed in `dtype`. Integers and
-// bools are multiplied as int64. The listed dimensions are dropped, or stay as 1 with `keepdim`.
+// The product over the dimensions `dim` (all by default), computed in `dtype`. Integers and bools
+// are multiplied as int64. The listed dimensions are dropped, or stay as 1 with `keepdim`.
 BP_API Tensor prod(const Tensor& input, DimList dim = {}, bool keepdim = false,
                    std::optional<Dtype> dtype = std::nullopt);
 BP_API const Tensor& prod_out(const Tensor& out, const Tensor& input, DimList dim = {},
                               bool keepdim = false, std::optional<Dtype> dtype = std::nullopt);
 
-// The variance over the dimensions `dim` (all, if none are given) - the sum of the squared
-// distances from the mean, divided by the count less `correction`. The listed dimensions are
-// dropped, or stay as 1 with `keepdim`; throws bad_argument for integers.
+// The variance over the dimensions `dim` (all by default): the sum of the squared distances from
+// the mean, divided by the count minus `correction`. The listed dimensions are dropped, or stay as
+// 1 with `keepdim`; throws bad_argument for integers.
 BP_API Tensor var(const Tensor& input, DimList dim = {}, std::int64_t correction = 1,
                   bool keepdim = false);
 BP_API const Tensor& var_out(const Tensor& out, const Tensor& input, DimList dim = {},
                              std::int64_t correction = 1, bool keepdim = false);
 
-// The standard deviation over the dimensions `dim` (all, if none are given), the square root of
-// `var`. The listed dimensions are dropped, or stay as 1 with `keepdim`; throws bad_argument for
-// integers.
+// The standard deviation over the dimensions `dim` (all by default), the square root of `var`. The
+// listed dimensions are dropped, or stay as 1 with `keepdim`; throws bad_argument for integers.
 BP_API Tensor std(const Tensor& input, DimList dim = {}, std::int64_t correction = 1,
                   bool keepdim = false);
 BP_API const Tensor& std_out(const Tensor& out, const Tensor& input, DimList dim = {},
                              std::int64_t correction = 1, bool keepdim = false);
 
-// The int64 index of the smallest element along `dim`, or in row-major order if none is given. The
-// first of equal ones; NaN is the smallest. `dim` is dropped, or stays as 1 with `keepdim`; throws
+// The int64 index of the smallest element along `dim`, or in row-major order by default. Of equal
+// elements, the first; NaN is the smallest. `dim` is dropped, or stays as 1 with `keepdim`; throws
 // bad_argument when it is empty.
 BP_API Tensor argmin(const Tensor& input, std::optional<std::int64_t> dim = std::nullopt,
                      bool keepdim = false);
@@ -43,29 +42,29 @@ BP_API const Tensor& argmin_out(const Tensor& out, const Tensor& input,
                                 std::optional<std::int64_t> dim = std::nullopt,
                                 bool keepdim = false);
 
-// True where an element over the dimensions `dim` (all, if none are given) is nonzero. The listed
-// dimensions are dropped, or stay as 1 with `keepdim`; the result is bool.
+// True if any element over the dimensions `dim` (all by default) is nonzero. The listed dimensions
+// are dropped, or stay as 1 with `keepdim`; the result is bool.
 BP_API Tensor any(const Tensor& input, DimList dim = {}, bool keepdim = false);
 BP_API const Tensor& any_out(const Tensor& out, const Tensor& input, DimList dim = {},
                              bool keepdim = false);
 
-// True where all elements over the dimensions `dim` (all, if none are given) are nonzero. The
-// listed dimensions are dropped, or stay as 1 with `keepdim`; the result is bool.
+// True if all elements over the dimensions `dim` (all by default) are nonzero. The listed
+// dimensions are dropped, or stay as 1 with `keepdim`; the result is bool.
 BP_API Tensor all(const Tensor& input, DimList dim = {}, bool keepdim = false);
 BP_API const Tensor& all_out(const Tensor& out, const Tensor& input, DimList dim = {},
                              bool keepdim = false);
 
-// The logarithm of the sum of exp(input) over the dimensions `dim` (all, if none are given),
-// without overflow. Integers are taken as the default dtype. The listed dimensions are dropped, or
-// stay as 1 with `keepdim`.
+// The logarithm of the sum of exp(input) over the dimensions `dim` (all by default), without
+// overflow. Integers are converted to the default dtype. The listed dimensions are dropped, or stay
+// as 1 with `keepdim`.
 BP_API Tensor logsumexp(const Tensor& input, DimList dim = {}, bool keepdim = false);
 BP_API const Tensor& logsumexp_out(const Tensor& out, const Tensor& input, DimList dim = {},
                                    bool keepdim = false);
 
-// The p-norm over the dimensions `dim` (all, if none are given) - the p-th root of the sum of
-// abs(input) to the power of p; for 0 the count of nonzero elements, for inf the largest and for
-// -inf the smallest abs(input). The listed dimensions are dropped, or stay as 1 with `keepdim`;
-// throws bad_argument for integers.
+// The p-norm over the dimensions `dim` (all by default): the p-th root of the sum of abs(input) **
+// p; for 0, the count of nonzero elements; for inf and -inf, the largest and the smallest
+// abs(input). The listed dimensions are dropped, or stay as 1 with `keepdim`; throws bad_argument
+// for integers.
 BP_API Tensor norm(const Tensor& input, double p = 2, DimList dim = {}, bool keepdim = false);
 BP_API const Tensor& norm_out(const Tensor& out, const Tensor& input, double p = 2,
                               DimList dim = {}, bool keepdim = false);

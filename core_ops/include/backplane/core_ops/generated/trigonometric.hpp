@@ -11,91 +11,92 @@
 
 namespace bp {
 
-// The tangent of an angle in radians, elementwise. Integers are taken as the default dtype. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// The tangent of an angle in radians, elementwise. Integers are converted to the default dtype.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor tan(const Tensor& input);
 BP_API const Tensor& tan_(const Tensor& input);
 BP_API const Tensor& tan_out(const Tensor& out, const Tensor& input);
 
-// The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN where a real one has
-// none. Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// The angle between -pi/2 and pi/2 whose sine is `input`, elementwise; NaN for real numbers outside
+// of -1 to 1. Integers are converted to the default dtype. Shapes broadcast, dtypes are promoted;
+// throws bad_argument where they cannot be.
 BP_API Tensor asin(const Tensor& input);
 BP_API const Tensor& asin_(const Tensor& input);
 BP_API const Tensor& asin_out(const Tensor& out, const Tensor& input);
 
-// The angle between 0 and pi whose cosine is `input`, elementwise; NaN where a real one has none.
-// Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// The angle between 0 and pi whose cosine is `input`, elementwise; NaN for real numbers outside of
+// -1 to 1. Integers are converted to the default dtype. Shapes broadcast, dtypes are promoted;
+// throws bad_argument where they cannot be.
 BP_API Tensor acos(const Tensor& input);
 BP_API const Tensor& acos_(const Tensor& input);
 BP_API const Tensor& acos_out(const Tensor& out, const Tensor& input);
 
-// The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are taken as the
-// default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// The angle between -pi/2 and pi/2 whose tangent is `input`, elementwise. Integers are converted to
+// the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot
+// be.
 BP_API Tensor atan(const Tensor& input);
 BP_API const Tensor& atan_(const Tensor& input);
 BP_API const Tensor& atan_out(const Tensor& out, const Tensor& input);
 
 // The angle in radians of the point (`other`, `input`), between -pi and pi, elementwise. Integers
-// are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where
-// they cannot be.
+// are converted to the default dtype. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
 BP_API Tensor atan2(const Tensor& input, const Tensor& other);
 BP_API const Tensor& atan2_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& atan2_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// The hyperbolic sine, elementwise. Integers are taken as the default dtype. Shapes broadcast,
+// The hyperbolic sine, elementwise. Integers are converted to the default dtype. Shapes broadcast,
 // dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor sinh(const Tensor& input);
 BP_API const Tensor& sinh_(const Tensor& input);
 BP_API const Tensor& sinh_out(const Tensor& out, const Tensor& input);
 
-// The hyperbolic cosine, elementwise. Integers are taken as the default dtype. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// The hyperbolic cosine, elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor cosh(const Tensor& input);
 BP_API const Tensor& cosh_(const Tensor& input);
 BP_API const Tensor& cosh_out(const Tensor& out, const Tensor& input);
 
-// The number whose hyperbolic sine is `input`, elementwise. Integers are taken as the default
+// The number whose hyperbolic sine is `input`, elementwise. Integers are converted to the default
 // dtype. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor asinh(const Tensor& input);
 BP_API const Tensor& asinh_(const Tensor& input);
 BP_API const Tensor& asinh_out(const Tensor& out, const Tensor& input);
 
-// The number, not below 0, whose hyperbolic cosine is `input`, elementwise; NaN of real ones below
-// 1. Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// The number whose hyperbolic cosine is `input`, 0 or more for real numbers, elementwise; NaN for
+// real numbers below 1. Integers are converted to the default dtype. Shapes broadcast, dtypes are
+// promoted; throws bad_argument where they cannot be.
 BP_API Tensor acosh(const Tensor& input);
 BP_API const Tensor& acosh_(const Tensor& input);
 BP_API const Tensor& acosh_out(const Tensor& out, const Tensor& input);
 
-// The number whose hyperbolic tangent is `input`, elementwise; NaN of real ones beyond -1 and 1.
-// Integers are taken as the default dtype. Shapes broadcast, dtypes are promoted; throws
+// The number whose hyperbolic tangent is `input`, elementwise; NaN for real numbers outside of -1
+// to 1. Integers are converted to the default dtype. Shapes broadcast, dtypes are promoted; throws
 // bad_argument where they cannot be.
 BP_API Tensor atanh(const Tensor& input);
 BP_API const Tensor& atanh_(const Tensor& input);
 BP_API const Tensor& atanh_out(const Tensor& out, const Tensor& input);
 
-// sqrt(input * input + other * other), elementwise, without overflow on the way; infinite if either
-// is. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// sqrt(input * input + other * other), elementwise, without intermediate overflow; inf if either is
+// infinite. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor hypot(const Tensor& input, const Tensor& other);
 BP_API const Tensor& hypot_(const Tensor& input, const Tensor& other);
 BP_API const Tensor& hypot_out(const Tensor& out, const Tensor& input, const Tensor& other);
 
-// sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are taken as the default dtype.
+// sin(pi * input) / (pi * input), elementwise; 1 at 0. Integers are converted to the default dtype.
 // Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor sinc(const Tensor& input);
 BP_API const Tensor& sinc_(const Tensor& input);
 BP_API const Tensor& sinc_out(const Tensor& out, const Tensor& input);
 
-// Degrees as radians, elementwise. Integers are taken as the default dtype. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// Degrees converted to radians, elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor deg2rad(const Tensor& input);
 BP_API const Tensor& deg2rad_(const Tensor& input);
 BP_API const Tensor& deg2rad_out(const Tensor& out, const Tensor& input);
 
-// Radians as degrees, elementwise. Integers are taken as the default dtype. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// Radians converted to degrees, elementwise. Integers are converted to the default dtype. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor rad2deg(const Tensor& input);
 BP_API const Tensor& rad2deg_(const Tensor& input);
 BP_API const Tensor& rad2deg_out(const Tensor& out, const Tensor& input);

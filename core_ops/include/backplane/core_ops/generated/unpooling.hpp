@@ -11,33 +11,33 @@
 
 namespace bp {
 
-// The sum of each window's elements to the power `norm_type`, to the power 1 / norm_type, of
-// `input`, [batch, channels, length] or without the batch. No `stride` means the kernel's size. Of
-// a window that ends outside (`ceil_mode`) the mean of what is there stands for the rest.
+// (sum of element ** norm_type) ** (1 / norm_type) for each window of `input`, [batch, channels,
+// length] or without the batch. The default `stride` is the kernel's size. In a window that ends
+// outside (`ceil_mode`), the mean of the elements inside stands for the rest.
 BP_API Tensor lp_pool1d(const Tensor& input, double norm_type, IntList kernel_size,
                         IntList stride = {}, bool ceil_mode = false);
 
-// lp_pool1d's sums of `input`, [batch, channels, height, width] or without the batch.
+// As lp_pool1d, for `input` of [batch, channels, height, width] or without the batch.
 BP_API Tensor lp_pool2d(const Tensor& input, double norm_type, IntList kernel_size,
                         IntList stride = {}, bool ceil_mode = false);
 
-// lp_pool1d's sums of `input`, [batch, channels, depth, height, width] or without the batch.
+// As lp_pool1d, for `input` of [batch, channels, depth, height, width] or without the batch.
 BP_API Tensor lp_pool3d(const Tensor& input, double norm_type, IntList kernel_size,
                         IntList stride = {}, bool ceil_mode = false);
 
-// The elements of `input`, [batch, channels, length] or without the batch, at the int64 places of
-// each plane that `indices` names, as max_pool_with_indices gives them, and zeros elsewhere.
-// `output_size` settles the size where a pool of these windows leaves it open; sizes in front of
-// the length may be there.
+// The elements of `input`, [batch, channels, length] or without the batch, at the int64 positions
+// in each plane given by `indices`, as from max_pool_with_indices, and zeros elsewhere.
+// `output_size` determines the size where a pool with these windows allows several; it may include
+// the sizes in front of the length.
 BP_API Tensor max_unpool1d(const Tensor& input, const Tensor& indices, IntList kernel_size,
                            IntList stride = {}, IntList padding = {0}, DimList output_size = {});
 
-// max_unpool1d of `input`, [batch, channels, height, width] or without the batch; places count rows
-// first.
+// As max_unpool1d, for `input` of [batch, channels, height, width] or without the batch; positions
+// are row-major.
 BP_API Tensor max_unpool2d(const Tensor& input, const Tensor& indices, IntList kernel_size,
                            IntList stride = {}, IntList padding = {0}, DimList output_size = {});
 
-// max_unpool1d of `input`, [batch, channels, depth, height, width] or without the batch.
+// As max_unpool1d, for `input` of [batch, channels, depth, height, width] or without the batch.
 BP_API Tensor max_unpool3d(const Tensor& input, const Tensor& indices, IntList kernel_size,
                            IntList stride = {}, IntList padding = {0}, DimList output_size = {});
 

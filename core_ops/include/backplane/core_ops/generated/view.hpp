@@ -12,70 +12,71 @@
 
 namespace bp {
 
-// `input` in another shape; one size may be -1. An error where that takes a copy.
+// `input` in another shape; one size may be -1. An error if that needs a copy.
 BP_API Tensor view(const Tensor& input, IntList size);
 
 // `input` in another shape; one size may be -1. A view where possible, else a copy.
 BP_API Tensor reshape(const Tensor& input, IntList shape);
 
-// The dimensions from `start_dim` to `end_dim`, both included, joined. A view where possible, else
-// a copy.
+// The dimensions from `start_dim` to `end_dim`, inclusive, merged into one. A view where possible,
+// else a copy.
 BP_API Tensor flatten(const Tensor& input, std::int64_t start_dim = 0, std::int64_t end_dim = -1);
 
 // `input` with two dimensions swapped.
 BP_API Tensor transpose(const Tensor& input, std::int64_t dim0, std::int64_t dim1);
 
-// Dimension i of the result is dimension dims[i] of `input`.
+// `input` with its dimensions reordered: dimension i of the result is dimension dims[i] of `input`.
 BP_API Tensor permute(const Tensor& input, IntList dims);
 
-// Every `step`-th from `start` up to, without, `end` along `dim`; both are clamped and may count
-// from the end.
+// Every `step`-th element from `start` up to but not including `end` along `dim`; both are clamped,
+// and count from the end if negative.
 BP_API Tensor slice(const Tensor& input, std::int64_t dim = 0,
                     std::optional<std::int64_t> start = std::nullopt,
                     std::optional<std::int64_t> end = std::nullopt, std::int64_t step = 1);
 
-// The slice at `index` along `dim`, which is dropped.
+// The slice at `index` along `dim`; the dimension is removed.
 BP_API Tensor select(const Tensor& input, std::int64_t dim, std::int64_t index);
 
-// The `length` slices from `start` on along `dim`.
+// The `length` elements from `start` on along `dim`.
 BP_API Tensor narrow(const Tensor& input, std::int64_t dim, std::int64_t start,
                      std::int64_t length);
 
-// Dimensions of size 1, and new leading ones, repeated without a copy; -1 keeps a size.
+// `input` with dimensions of size 1, and new leading dimensions, repeated without a copy; -1 keeps
+// a size.
 BP_API Tensor expand(const Tensor& input, IntList size);
 
-// `input` without its dimensions of size 1, or without those of `dim` that have it.
+// `input` without its dimensions of size 1, or without those of `dim` that have size 1.
 BP_API Tensor squeeze(const Tensor& input, DimList dim = {});
 
-// A dimension of size 1 inserted before `dim`.
+// `input` with a dimension of size 1 inserted before `dim`.
 BP_API Tensor unsqueeze(const Tensor& input, std::int64_t dim);
 
-// Any shape and strides, in elements, that stay inside `input`'s storage; the offset counts from
-// its start.
+// A view of any shape and strides, in elements, that stays inside input's storage; `storage_offset`
+// counts from its start.
 BP_API Tensor as_strided(const Tensor& input, IntList size, IntList stride,
                          std::optional<std::int64_t> storage_offset = std::nullopt);
 
-// Windows of `size` elements, `step` apart, along `dimension`; a window's elements are a new last
-// dimension.
+// Windows of `size` elements, `step` apart, along `dimension`; the elements of a window are a new
+// last dimension.
 BP_API Tensor unfold(const Tensor& input, std::int64_t dimension, std::int64_t size,
                      std::int64_t step);
 
-// The diagonal of dimensions `dim1` and `dim2` as a new last dimension; a positive `offset` lies
-// above the main one.
+// The diagonal of the dimensions `dim1` and `dim2` as a new last dimension; a positive `offset`
+// lies above the main diagonal.
 BP_API Tensor diagonal(const Tensor& input, std::int64_t offset = 0, std::int64_t dim1 = 0,
                        std::int64_t dim2 = 1);
 
-// The slices of `input` along `dim`, which is dropped, one after the other. None of them is written
-// in place while derivatives are recorded.
+// The slices of `input` along `dim`, one after the other; the dimension is removed. While
+// derivatives are recorded, they cannot be written in place.
 BP_API std::vector<Tensor> unbind(const Tensor& input, std::int64_t dim = 0);
 
-// The parts of `input` along `dim` with `split_size` slices each, the last one with what is left.
-// None of them is written in place while derivatives are recorded.
+// Parts of `input` along `dim` with `split_size` slices each; the last part has the rest. While
+// derivatives are recorded, they cannot be written in place.
 BP_API std::vector<Tensor> split(const Tensor& input, std::int64_t split_size,
                                  std::int64_t dim = 0);
 
-// The parts of `input` along `dim` with these numbers of slices, which add up to all of them. None
-// of them is written in place while derivatives are recorded.
+// Parts of `input` along `dim` with these numbers of slices, which must add up to its size. While
+// derivatives are recorded, they cannot be written in place.
 BP_API std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes,
                                             std::int64_t dim = 0);
 
