@@ -1,6 +1,6 @@
-// All that an application includes. What is here of data and files is linked by CMake's Backplane::backplane_data and
-// Backplane::backplane_serialize (-lbackplane_data, -lbackplane_serialize) where it is used.
-// For tensors alone, <backplane/tensors.hpp> compiles in less than half of the time.
+// All that an application includes. If you use data loading or files, also link CMake's Backplane::backplane_data or
+// Backplane::backplane_serialize (-lbackplane_data, -lbackplane_serialize). For tensors alone,
+// <backplane/tensors.hpp> compiles in less than half the time.
 #pragma once
 
 #include <backplane/amp/autocast.hpp>

@@ -1,5 +1,5 @@
-// Tensors, operators, derivatives, devices and streams: what backplane.hpp has without layers, optimizers, data and files, for
-// sources that need no more and are to compile faster.
+// Tensors, operators, derivatives, devices and streams: what backplane.hpp has without layers, optimizers, data and
+// files, for sources that need no more, and compile faster with less.
 #pragma once
 
 #include <backplane/autograd/anomaly.hpp>

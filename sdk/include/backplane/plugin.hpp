@@ -1,4 +1,4 @@
-// The pleasant side of the ABI: write a backend as a class and kernels as typed functions. C++17, headers only; the
+// The C++ side of the ABI: write a backend as a class and kernels as typed functions. C++17, headers only; the
 // library that results needs nothing of Backplane's. Beside the core's headers, bp::plugin has these names.
 //
 //   #include <backplane/plugin.hpp>

@@ -39,8 +39,8 @@ class BP_API AutocastState {
   bool cache_enabled_ = true;
 };
 
-// While one lives, this thread casts as the state says. They end in the reverse order of their beginning, on the thread
-// that made them. When the outermost ends, the casts of weights that were kept are forgotten.
+// While one lives, this thread casts as the state says. They end in reverse order, on the thread that made them. When
+// the outermost ends, cached casts of weights are dropped.
 class BP_API UseAutocast {
  public:
   explicit UseAutocast(const AutocastState& state);
@@ -59,19 +59,20 @@ struct AutocastOptions {
   // float16 or bfloat16. By default bfloat16 on the host's processors, float16 on other devices.
   std::optional<Dtype> dtype = {};
   bool enabled = true;
-  // Casts of weights are kept until the outermost Autocast ends. By default as the Autocast around it.
+  // Caches casts of weights until the outermost Autocast ends. By default, as the enclosing Autocast
+  // does.
   std::optional<bool> cache_enabled = {};
 };
 
 // PyTorch's torch.autocast. Calls with tensors of the device's backend, whichever of its devices they are on, are cast by
-// their rows' rules; others as the Autocast around it says. float64, integers and 8-bit floats stay. Calls into a given
+// their rows' rules; others as the enclosing Autocast says. float64, integers and 8-bit floats stay. Calls into a given
 // tensor (out=, in place) get their arguments as they are. Derivatives are computed in the dtypes of forward, whether
 // or not backward runs inside, and a parameter's gradient has the parameter's dtype.
 // Threads: of the calling one alone; see AutocastState.
 class BP_API Autocast {
  public:
   explicit Autocast(Device device, const AutocastOptions& options = {});
-  // By name: "cpu", "acme:0". Throws bad_argument where there is no such device.
+  // By name: "cpu", "acme:0". Throws bad_argument if there is no such device.
   explicit Autocast(std::string_view device_type, const AutocastOptions& options = {});
   static void* operator new(std::size_t) = delete;  // a scope, and no value
   static void* operator new[](std::size_t) = delete;
@@ -85,7 +86,7 @@ BP_API bool is_autocast_enabled(Device device);
 // The dtype of the rule `lower` there.
 BP_API Dtype get_autocast_dtype(Device device);
 BP_API bool is_autocast_cache_enabled();
-// Forgets the casts of weights that this thread keeps.
+// Drops this thread's cached casts of weights.
 BP_API void clear_autocast_cache();
 
 }  // namespace bp::amp

@@ -17,7 +17,7 @@ struct CustomOptions {
 BP_API std::vector<Tensor> apply(const autograd::Function& function, TensorList inputs,
                                  const CustomOptions& options = {});
 
-// The region, to be run under this thread's present Autocast: for autograd::checkpoint, which computes it again in
+// The region, run under this thread's current Autocast: for autograd::checkpoint, which computes it again in
 // backward, and for other threads.
 BP_API autograd::Region carried(autograd::Region region);
 

@@ -1,4 +1,4 @@
-// Scaling of losses: gradients that would be 0 in float16 survive, and steps that overflowed are left out.
+// Scaling of losses: gradients that would be 0 in float16 survive, and steps that overflowed are skipped.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct GradScalerOptions {
   double backoff_factor = 0.5;  // of the scale, after a step with one
   std::int64_t growth_interval = 2000;
   bool enabled =
-      true;  // if not, losses stay, steps are the optimizer's own, and all else does nothing
+      true;  // if false, losses are unchanged, steps are the optimizer's own, and the other functions do nothing
 };
 
 // PyTorch's torch.amp.GradScaler, after "Mixed Precision Training" (Micikevicius et al., 2018):
@@ -26,17 +26,17 @@ struct GradScalerOptions {
 //   optimizer.zero_grad();
 //   backward(scaler.scale(loss));
 //   scaler.step(optimizer);  // unscales; changes nothing if a gradient is infinite or NaN
-//   scaler.update();         // once, behind the steps of all optimizers
+//   scaler.update();         // once, after the steps of all optimizers
 //
-// The scale, and whether a gradient overflowed, stay on the device: no function waits for it but get_scale, state_dict and
-// what an optimizer that does not take a step with GradScaling by itself waits for.
+// The scale, and whether a gradient overflowed, stay on the device: the only functions that wait for the device are
+// get_scale, state_dict, and steps of optimizers that do not support GradScaling.
 // Threads: one at a time.
 class BP_API GradScaler {
  public:
   // Throws bad_argument unless growth_factor > 1, 0 < backoff_factor < 1, growth_interval >= 1 and init_scale > 0.
   explicit GradScaler(const GradScalerOptions& options = {});
 
-  // The loss times the scale, recorded; of several, each.
+  // The loss times the scale, recorded; for a list, each loss.
   Tensor scale(const Tensor& outputs);
   std::vector<Tensor> scale(TensorList outputs);
 
@@ -45,14 +45,14 @@ class BP_API GradScaler {
   // gradients (float16 holds no scaled sums: keep parameters in float32), and if no parameter has a gradient.
   void unscale_(optim::Optimizer& optimizer);
 
-  // The optimizer's step by gradients divided by the scale (unless unscale_ has done it), or none if one of them is not
-  // finite. The gradients themselves stay. Once for each optimizer and update; throws as unscale_ does, but takes float16
-  // gradients for optimizers that divide in float32 on their way (Optimizer::takes_scaling). Parameters may be on several
-  // devices, and elsewhere than the loss.
+  // The optimizer's step by gradients divided by the scale (unless unscale_ has done it), skipped if one of them is not
+  // finite. The gradients themselves are not changed. Once for each optimizer and update; throws as unscale_ does, but
+  // accepts float16 gradients for optimizers that divide in float32 as they go (Optimizer::takes_scaling). Parameters
+  // may be on several devices, and on other devices than the loss.
   void step(optim::Optimizer& optimizer);
 
-  // Lets the scale grow or back off by what the steps since the last update found, or takes the new one. A scale that would
-  // become infinite or 0 stays. Throws bad_argument if there was no step.
+  // Raises or lowers the scale by what the steps since the last update found, or sets the new one. A scale that would
+  // become infinite or 0 is kept. Throws bad_argument if there was no step.
   void update();
   void update(double new_scale);
 
@@ -67,8 +67,8 @@ class BP_API GradScaler {
   void set_growth_interval(std::int64_t interval);
 
   // {"scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker"}; no entries if not enabled. Waits for
-  // the device. load_state_dict throws bad_argument, and changes nothing, for a dict that lacks one, or holds values that
-  // the constructor refuses.
+  // the device. load_state_dict throws bad_argument, and changes nothing, for a dict that lacks an entry, or holds
+  // values that the constructor refuses.
   State state_dict() const;
   void load_state_dict(const State& state);
 

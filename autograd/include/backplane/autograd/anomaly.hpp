@@ -1,4 +1,4 @@
-// Looking for where a NaN, or an error in backward, comes from.
+// Finds out where a NaN, or an error in backward, comes from.
 #pragma once
 
 #include <backplane/tensor/api.hpp>
@@ -7,7 +7,7 @@ namespace bp::autograd {
 
 // While one lives, this thread's recorded calls remember how they were called, and its backward names
 // the forward call in errors and throws bad_argument where a derivative holds NaN. It waits for the
-// device after each call: for finding faults only.
+// device after each call: for debugging only.
 class BP_API DetectAnomaly {
  public:
   DetectAnomaly();

@@ -19,14 +19,15 @@ struct Function;
 // Data that one call of a custom function keeps from forward to backward.
 class BP_API FunctionContext {
  public:
-  // In forward: keeps inputs, results or others for backward, checked for writes in between.
+  // In forward: saves inputs, results or other tensors for backward, which checks that they were
+  // not written since.
   void save(std::vector<Tensor> tensors);
-  // In backward: these, in their order. Throws bad_argument for one that was written since, or if an
-  // earlier backward freed them.
+  // In backward: the saved tensors, in order. Throws bad_argument for one that was written since, or
+  // if an earlier backward freed them.
   std::vector<Tensor> saved() const;
-  // In forward: backward will not be asked for this result's part.
+  // In forward: marks this result as not differentiable.
   void mark_non_differentiable(const Tensor& result);
-  // Will the derivative by this input be used?
+  // Will the derivative with respect to this input be used?
   bool needs_gradient(std::size_t input) const;
   // Anything else; lives as long as the record.
   std::any data;
@@ -41,12 +42,12 @@ class BP_API FunctionContext {
 
 struct Function {
   std::string name;  // in errors
-  // Makes the results of the inputs. Its calls are not recorded; it writes none of its inputs.
+  // Computes the results from the inputs. Its calls are not recorded; it must not write its inputs.
   std::function<std::vector<Tensor>(FunctionContext& context, std::span<const Tensor> inputs)>
       forward;
-  // Makes the derivatives by all inputs of those by all results (zeros where nothing came back): one for
-  // each input, with its shape and device; undefined for none. Recorded where derivatives of
-  // derivatives are asked for.
+  // Computes the gradients of all inputs from those of all results (zeros where there is none): one for
+  // each input, with its shape and device; undefined for none. Recorded if derivatives of derivatives
+  // are requested.
   std::function<std::vector<Tensor>(FunctionContext& context, std::span<const Tensor> gradients)>
       backward;
 };
@@ -56,10 +57,10 @@ struct Function {
 // Throws bad_argument if forward writes an input; backward does for a wrong number, shape or device.
 BP_API std::vector<Tensor> apply(const Function& function, TensorList inputs);
 
-// The results of `function`, which keeps nothing for backward: it is computed once more when backward
-// comes there, with the same random numbers on the devices of the inputs and the default device. It must
-// do the same both times; bad_argument in backward if it saves other tensors then. Tensors that it
-// captures take part as if there were no checkpoint.
+// The results of `function`, which keeps nothing for backward: it is computed again when backward gets
+// there, with the same random numbers on the devices of the inputs and the default device. It must do
+// the same both times; backward throws bad_argument if it saves other tensors the second time. Tensors
+// that it captures take part as if there were no checkpoint.
 using Region = std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>;
 BP_API std::vector<Tensor> checkpoint(Region function, TensorList inputs);
 

@@ -1,4 +1,4 @@
-// Functions of an application that are called on the way back, or when a call saves a tensor.
+// Application functions that are called during backward, or when a call saves a tensor.
 #pragma once
 
 #include <any>
@@ -12,12 +12,13 @@
 
 namespace bp::autograd {
 
-// Hooks run on the thread that called backward, in the order of their registration; what one throws
-// leaves backward. Each registration throws bad_argument for a tensor that takes no part.
+// Hooks run on the thread that called backward, in the order of their registration; an exception
+// from one leaves backward. Registering throws bad_argument for a tensor that does not take part in
+// derivatives.
 using HookId = std::uint64_t;
 
-// Sees the derivative by a tensor as soon as it is complete, and may return another of its shape, dtype
-// and device in its place, or an undefined one.
+// Sees the gradient of a tensor as soon as it is complete. It may return a replacement of the same
+// shape, dtype and device, or an undefined tensor to keep it.
 using TensorHook = std::function<Tensor(const Tensor& gradient)>;
 BP_API HookId register_hook(const Tensor& tensor, TensorHook hook);
 
@@ -32,13 +33,13 @@ using NodeHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_in
                                                    std::span<const Tensor> by_results)>;
 BP_API HookId register_node_hook(const Tensor& result, NodeHook hook);
 
-// Of any of the three kinds. Nothing happens if it is gone.
+// Removes a hook of any of the three kinds. Does nothing if it was removed before.
 BP_API void remove_hook(const Tensor& tensor, HookId hook);
 
 // While one lives, this thread's recorded calls keep what `pack` makes of a tensor instead of the tensor,
 // and `unpack` gives it back when backward needs it: on another device, in a file, as fewer bits.
 // `unpack` may run on any thread that calls backward, and returns shape, dtype and device as they were.
-// The innermost one counts.
+// The innermost one is used.
 class BP_API SavedTensorHooks {
  public:
   using Pack = std::function<std::any(const Tensor& tensor)>;

@@ -21,8 +21,9 @@ class BP_API Recording {
  public:
   Recording() = default;  // empty
 
-  // Gives the work to the thread's current stream of the device, ordered on it and after earlier replays. Returns
-  // before the work is done unless the device is synchronous; errors come as from the calls themselves.
+  // Submits the work to the thread's current stream of the device, in order with it and after earlier replays.
+  // Returns before the work is done unless the device is synchronous; errors are reported as for the calls
+  // themselves.
   // Throws bad_argument for an empty recording and within a capture. Threads: one at a time.
   void replay();
 
@@ -38,9 +39,9 @@ class BP_API Recording {
   std::unique_ptr<RecordedWork, ReleaseRecordedWork> work_;
 };
 
-// Captures what this thread gives to the stream, from here to finish(); the stream is the thread's current one
-// meanwhile. Nothing runs. Calls on another device or stream, waiting for the device, copies from or to the host, calls
-// that only the host can serve and those whose shape depends on data throw; so does finish() then, and the capture is
+// Captures what this thread submits to the stream from here to finish(); meanwhile, the stream is the thread's current
+// one. Nothing runs. Calls on another device or stream, waiting for the device, copies from or to the host, calls that
+// only the host can serve and those whose shape depends on data throw; so does finish() then, and the capture is
 // dropped. The destructor drops one that was not finished. One per thread.
 class BP_API CaptureScope {
  public:
@@ -59,7 +60,8 @@ class BP_API CaptureScope {
   bool is_open_ = false;
 };
 
-// The work of `work`, which is called once. What it throws drops the capture and is thrown on.
+// Captures the work that `work` submits; it is called once. If it throws, the capture is dropped
+// and the exception passes through.
 BP_API Recording capture(const Stream& stream, const std::function<void()>& work);
 // On the thread's current stream of the device.
 BP_API Recording capture(Device device, const std::function<void()>& work);

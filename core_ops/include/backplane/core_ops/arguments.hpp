@@ -13,15 +13,16 @@
 
 namespace bp {
 
-// Options of a new tensor: zeros({2, 3}, {.dtype = f16, .device = device}). Without a dtype, that of its values, or the
-// function's usual one; without a device, on the default one, or that of the tensor which it is to be like.
+// Options of a new tensor: zeros({2, 3}, {.dtype = f16, .device = device}). The dtype defaults to that of the values,
+// or to the function's usual one; the device to the default device, or to that of the tensor passed to *_like
+// functions.
 struct TensorOptions {
   std::optional<Dtype> dtype = {};
   std::optional<Device> device = {};
 };
 
-// The dimensions of a reduction: one, a list, or none given, which means all. Borrows a list, as
-// IntList does.
+// The dimensions of a reduction: one, a list, or nothing, which means all. A list is borrowed, as
+// by IntList.
 class DimList {
  public:
   DimList() = default;
@@ -46,7 +47,7 @@ class DimList {
   IntList many_;
 };
 
-// Tensors in a row, borrowed for the duration of a call: cat({a, b}, 0).
+// A list of tensors, borrowed for the duration of a call: cat({a, b}, 0).
 class TensorList {
  public:
   TensorList(std::initializer_list<Tensor> list) : size_(list.size()) {

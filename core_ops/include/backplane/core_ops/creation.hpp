@@ -72,8 +72,8 @@ template <class T>
 requires std::is_arithmetic_v<T> Tensor tensor(T value, const TensorOptions& options = {}) {
   return detail::tensor_of_values(&value, DtypeOf<T>::value, {}, options, true);
 }
-// The elements of a vector, of its own type, row-major. Throws bad_argument when `shape` has another
-// number of elements.
+// The elements of a vector, in its own type, row-major. Throws bad_argument if `shape` has a
+// different number of elements.
 template <class T>
 Tensor tensor(const std::vector<T>& values, IntList shape, const TensorOptions& options = {}) {
   static_assert(!std::is_same_v<T, bool>, "a vector of bools has no array; use std::uint8_t");
@@ -87,7 +87,7 @@ template <class T> Tensor tensor(const std::vector<T>& values, const TensorOptio
 }
 
 // A tensor over the application's host memory, row-major or with strides in elements. `deleter` runs
-// when the last tensor over it is gone; without one the memory outlives them all.
+// when the last tensor over it is destroyed; without one, the memory must outlive them all.
 BP_API Tensor from_blob(void* data, IntList shape, Dtype dtype = f32,
                         void (*deleter)(void* context) = nullptr, void* context = nullptr);
 BP_API Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype = f32,
@@ -99,9 +99,9 @@ BP_API Scalar only_value(const Tensor& input);
 template <class T>
 concept ItemType =
     std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, std::complex<double>>;
-// The value of the only element, item<double>(loss): a number, or as a Scalar, which keeps its category. The type is always
-// named, since printf("%f", ...) would take any. Waits for the device. Throws bad_argument for any other number of elements,
-// and on meta.
+// The value of the only element, item<double>(loss): a number, or as a Scalar, which keeps its category. The type must
+// be named, since printf("%f", ...) would accept any type. Waits for the device. Throws bad_argument for any other
+// number of elements, and on meta.
 template <ItemType T> T item(const Tensor& input) {
   const Scalar value = detail::only_value(input);
   if constexpr (std::is_same_v<T, Scalar>)
@@ -127,21 +127,21 @@ template <class T> std::vector<T> to_vector(const Tensor& input) {
   return values;
 }
 
-// The tensor elsewhere, or as another dtype; itself if it is so already.
+// The tensor on another device, or as another dtype; returned as it is if nothing changes.
 BP_API Tensor to(const Tensor& input, Device device);
 BP_API Tensor to(const Tensor& input, Dtype dtype);
 BP_API Tensor to(const Tensor& input, Device device, Dtype dtype);
-// On the host's device, whose elements data<T>() reads.
+// On the host's device, where data<T>() reads the elements.
 BP_API Tensor cpu(const Tensor& input);
 
-// The same values without gaps in this order of memory; itself if it lies so. Channels-last throws
-// bad_argument unless the rank is 4.
+// The same values without gaps in this memory order; returned as it is if they are already.
+// Channels-last throws bad_argument unless the rank is 4.
 BP_API Tensor contiguous(const Tensor& input, MemoryFormat format = MemoryFormat::contiguous);
-// The same values in memory of their own.
+// A copy in new memory.
 BP_API Tensor clone(const Tensor& input);
 
-// Writes values over a tensor, which is returned: those of `source`, broadcast, cast and from any
-// device; one number.
+// Overwrites a tensor and returns it: with the values of `source`, broadcast, cast and from any
+// device, or with one number.
 BP_API const Tensor& copy_(const Tensor& target, const Tensor& source);
 BP_API const Tensor& fill_(const Tensor& target, const Scalar& value);
 

@@ -1,4 +1,4 @@
-// Forms of operators that no row of the table describes: lists and numbers in place of other arguments, writing in place.
+// Forms of operators that the table has no row for: with lists or numbers in place of other arguments, or in place.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace bp {
 
-// split_with_sizes and tensor_split_at by the names that PyTorch has for them as well.
+// PyTorch's other names for split_with_sizes and tensor_split_at.
 BP_API std::vector<Tensor> split(const Tensor& input, IntList sizes, std::int64_t dim = 0);
 inline std::vector<Tensor> split(const Tensor& input, std::initializer_list<std::int64_t> sizes,
                                  std::int64_t dim = 0) {
@@ -37,7 +37,8 @@ BP_API const Tensor& index_put_(const Tensor& input, TensorList indices, const T
 BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index,
                       const Scalar& value);
 
-// Normal numbers from `generator`, by default the device's. Without `dtype`, of the default dtype.
+// Normal random numbers from `generator`, by default the device's, and by default of the default
+// dtype.
 BP_API Tensor normal(double mean, double std, IntList size,
                      std::optional<Dtype> dtype = std::nullopt,
                      std::optional<Device> device = std::nullopt, Generator* generator = nullptr);
@@ -57,7 +58,7 @@ inline Tensor eye(std::int64_t n, const TensorOptions& options) {
   return eye(n, std::nullopt, options.dtype, options.device);
 }
 
-// `steps` numbers in equal steps from `start` to `end`, both of them among these. Integers are cut.
+// `steps` evenly spaced numbers from `start` to `end`, both included. Integers are truncated.
 BP_API Tensor linspace(double start, double end, std::int64_t steps,
                        std::optional<Dtype> dtype = std::nullopt,
                        std::optional<Device> device = std::nullopt);
@@ -121,7 +122,7 @@ BP_API Tensor unique_values(const Tensor& input);
 BP_API UniqueInverseResult unique_inverse(const Tensor& input);
 BP_API UniqueCountsResult unique_counts(const Tensor& input);
 
-// The middle of all elements, the lower one of two; NaN if there is one, or nothing.
+// The middle element of all, the lower one of two; NaN if any element is NaN, or if there are none.
 BP_API Tensor median(const Tensor& input);
 
 // A quantile for each part in `q`, along a new first dimension if q has one.
@@ -129,7 +130,7 @@ BP_API Tensor quantile(const Tensor& input, const Tensor& q,
                        std::optional<std::int64_t> dim = std::nullopt, bool keepdim = false,
                        std::string_view interpolation = "linear");
 
-// Each slice along `dim`, or each element, as many times as its number in `repeats` says.
+// Each slice along `dim`, or each element, repeated as many times as `repeats` says for it.
 BP_API Tensor repeat_interleave(const Tensor& input, const Tensor& repeats,
                                 std::optional<std::int64_t> dim = std::nullopt);
 
@@ -149,7 +150,7 @@ inline Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_leng
                            upper_edge_hertz, options.dtype, options.device);
 }
 
-// `input` with as many dimensions at least; those of atleast_3d come before, around and behind.
+// `input` with at least that many dimensions; atleast_3d adds them before, around and after.
 BP_API Tensor atleast_1d(const Tensor& input);
 BP_API Tensor atleast_2d(const Tensor& input);
 BP_API Tensor atleast_3d(const Tensor& input);
@@ -169,12 +170,13 @@ inline Tensor fftfreq(std::int64_t n, double d, const TensorOptions& options) {
 inline Tensor rfftfreq(std::int64_t n, double d, const TensorOptions& options) {
   return rfftfreq(n, d, options.dtype, options.device);
 }
-// The frequency 0 to the middle of `dim` (all dimensions, if none are given), and back.
+// Moves frequency 0 to the middle of `dim` (all dimensions by default), and back.
 BP_API Tensor fftshift(const Tensor& input, DimList dim = {});
 BP_API Tensor ifftshift(const Tensor& input, DimList dim = {});
 
 // Draws into `input` itself, in its dtype: uniform numbers from `low` up to `high`; normal ones; 1 with
-// probability `p`, else 0; waiting times, all above 0, with `lambd` events to expect in a unit of time. From `generator`, by default the device's.
+// probability `p`, else 0; exponential waiting times, all above 0, for `lambd` expected events per unit of time. From
+// `generator`, by default the device's.
 BP_API const Tensor& uniform_(const Tensor& input, double low = 0, double high = 1,
                               Generator* generator = nullptr);
 BP_API const Tensor& normal_(const Tensor& input, double mean = 0, double std = 1,

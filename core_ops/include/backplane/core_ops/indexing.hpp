@@ -4,7 +4,8 @@
 //   a[{Slice{}, NewAxis{}}]   a dimension of size 1 after the first
 //   a[{rows, columns}]        elements by int64 or int32 tensors; a[mask], by one of bools
 // Numbers and slices give a view of the same memory, so that a[0] += 1 and copy_(a[0], b) write into a; `a[0] = b` does not
-// compile. Tensors among the indices give a copy, as index() does; numbers beside them are taken first, as in PyTorch.
+// compile. Tensors among the indices give a copy, as index() does; numbers beside them are applied first, as in
+// PyTorch.
 #pragma once
 
 #include <concepts>
@@ -16,7 +17,8 @@
 
 namespace bp {
 
-// From `start` up to `stop`, without it; negative ones count from the end, missing ones mean all. step > 0.
+// From `start` up to but not including `stop`; negative values count from the end, missing ones mean all.
+// step > 0.
 struct Slice {
   std::optional<std::int64_t> start = {}, stop = {};
   std::int64_t step = 1;
@@ -24,7 +26,7 @@ struct Slice {
 
 // A dimension of size 1.
 struct NewAxis {};
-// As many whole dimensions as are left.
+// All dimensions that no other index stands for.
 struct Ellipsis {};
 
 class Index {

@@ -9,8 +9,8 @@
 
 namespace bp {
 
-// "tensor([1., 2.])", with device and dtype where they are not the usual ones: the host's, and the
-// default dtype, int64 or bool. Waits for the device; needs no kernel of it.
+// "tensor([1., 2.])", with device and dtype unless they are the usual ones (the host; the default
+// dtype, int64 or bool). Waits for the device; needs no kernels of the device.
 BP_API std::string to_string(const Tensor& a);
 BP_API std::string to_string(const Tensor& a, const PrintOptions& options);
 BP_API std::ostream& operator<<(std::ostream& stream, const Tensor& a);

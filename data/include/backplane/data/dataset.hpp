@@ -19,8 +19,8 @@ class BP_API Dataset {
   virtual std::int64_t size() const = 0;
   // `index` is in [0, size()); throws bad_argument otherwise. Random numbers come from sample_generator().
   virtual Sample get(std::int64_t index) const = 0;
-  // A faster default_collate for these samples, or nothing if there is none. Such a dataset draws no random
-  // numbers.
+  // A faster default_collate for these samples, or nothing if there is none. Such a dataset must not draw
+  // random numbers.
   virtual std::optional<Batch> get_batch(std::span<const std::int64_t> indices) const;
 };
 using DatasetPtr = std::shared_ptr<const Dataset>;
@@ -29,18 +29,20 @@ using DatasetPtr = std::shared_ptr<const Dataset>;
 class BP_API SampleStream {
  public:
   virtual ~SampleStream() = default;
-  // Nothing: it is at its end, and stays there. A call that throws counts as a sample: the next one gives the one behind.
+  // Returns nothing at the end, from then on. A call that throws counts as a sample: the next call returns the one
+  // after it.
   virtual std::optional<Sample> next() = 0;
   // Passes over up to `count` samples without making them, and returns over how many: never past its end, and 0 where the next
   // one has to be made, as by default. With several workers each makes its own batches and passes over the others', so that this
   // is what makes workers worth their while, and going on in the middle of an epoch cheap. Only for a stream whose samples do
   // not depend on those before.
   virtual std::int64_t jump(std::int64_t count);
-  // Leaves out as many samples, by jumping or by making them.
+  // Skips that many samples, by jumping or by making them.
   void skip(std::int64_t count);
 };
 
-// Samples in one order, which a stream of each epoch gives. Two streams of the same epoch give the same samples.
+// Samples in one order, read from a new stream in each epoch. Two streams of the same epoch give the same
+// samples.
 class BP_API IterableDataset {
  public:
   virtual ~IterableDataset() = default;

@@ -10,18 +10,18 @@
 namespace bp::data {
 
 // Which channels come out: those of the file (gray 1, gray with alpha 2, RGB 3, RGB with alpha 4), or these. Gray is
-// (19595 R + 38470 G + 7471 B) / 65536 (ITU-R BT.601); alpha is 255 where the file has none, and is dropped where it is not
-// wanted.
+// (19595 R + 38470 G + 7471 B) / 65536 (ITU-R BT.601); alpha is 255 where the file has none, and is dropped if not
+// requested.
 enum class ImageMode : std::uint8_t { unchanged, gray, gray_alpha, rgb, rgb_alpha };
 
 struct ImageOptions {
   ImageMode mode = ImageMode::unchanged;
-  std::int64_t most_pixels = 178956970;  // as many as Pillow takes without a word
+  std::int64_t most_pixels = 178956970;  // as many as Pillow accepts without a warning
 };
 
 // uint8 [C, H, W]. The format is seen by the first bytes. Of 16 bits, the upper 8 are kept; palettes become colors, CMYK becomes
-// RGB; a turn that EXIF asks for is not made. Throws bad_argument, which names the file, for one that is damaged, cut short,
-// too large or of none of these formats; unsupported for a format that this was built without.
+// RGB; EXIF rotation is not applied. Throws bad_argument, which names the file, for one that is damaged, cut short, too
+// large or of none of these formats; unsupported for a format that this was built without.
 BP_API Tensor read_image(const std::string& path, const ImageOptions& options = {});
 // The same of a file's bytes; `name` stands for the file in errors.
 BP_API Tensor decode_image(std::string_view bytes, const std::string& name,

@@ -1,11 +1,11 @@
-// Batches of a dataset, one after the other, made ahead of time by other threads or processes.
+// Batches of a dataset, prepared ahead of time by other threads or processes.
 //
 //   data::DataLoader loader(dataset, {.batch_size = 32, .shuffle = true, .num_workers = 2});
 //   for (int epoch = 0; epoch < 10; ++epoch)
 //     for (const data::Batch& batch : loader) train(batch.as_list()[0].as_tensor(), ...);
 //
 // Which batches there are, in which order, and which random numbers their samples saw depends on the seed and the epoch
-// alone: not on the number or kind of workers, and not on whether the epoch was left and gone on with (state_dict).
+// alone: not on the number or kind of workers, nor on whether the epoch was interrupted and resumed (state_dict).
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ enum class WorkerKind : std::uint8_t { thread, process };
 
 // Names and defaults are PyTorch's, but for `seed`, which stands for the generator, and for worker_kind.
 struct DataLoaderOptions {
-  // Without one, a batch is a sample as it is.
+  // Without a batch size, each sample is a batch.
   std::optional<std::int64_t> batch_size = 1;
   bool shuffle = false;
   SamplerPtr sampler = {};  // in place of shuffle
@@ -73,9 +73,9 @@ class BP_API SampleError : public Error {
   std::string type_, text_;
 };
 
-// An epoch on its way. It goes on after an error of a sample with the batch behind, but for a stream that has thrown for 100
-// batches in a row: there it ends. Its end, or its destruction, ends its
-// workers, unless they are persistent: threads finish the sample that they are at, processes are given a moment and killed.
+// An epoch in progress. After an error in a sample it continues with the next batch; a stream that has thrown for 100
+// batches in a row ends. When it ends or is destroyed, so do its workers, unless they are persistent: threads finish
+// their current sample, processes get a moment and are then killed.
 class BP_API LoaderIterator {
  public:
   using value_type = Batch;
@@ -89,7 +89,7 @@ class BP_API LoaderIterator {
   // The next batch; nothing at the end. Throws SampleError; timed_out; peer_lost if a worker process died, with its signal.
   std::optional<Batch> next();
 
-  // For range-for, which has the next batch at hand always.
+  // For range-for, which always holds the next batch.
   const Batch& operator*() const { return *current_; }
   LoaderIterator& operator++();
   void operator++(int) { ++*this; }
@@ -124,7 +124,8 @@ class BP_API DataLoader {
   LoaderIterator begin();
   std::default_sentinel_t end() const { return {}; }
 
-  // Where the latest epoch stands: its number, how many of its batches were given to the caller, and the sampler's state.
+  // The position in the latest epoch: its number, how many of its batches were given to the caller, and the sampler's
+  // state.
   State state_dict() const;
   // The next epoch to begin is the rest of that one, or the one after it if its end was seen. Throws bad_argument for a state
   // of another seed, batch_size or sampler.

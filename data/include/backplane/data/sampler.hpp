@@ -1,4 +1,4 @@
-// In which order samples are taken, and which of them make a batch.
+// The order in which samples are taken, and which of them form a batch.
 //
 // An order is a function of the sampler's options and its epoch alone: the numbers come from Philox by seed and epoch, so
 // that it is the same on every machine, and nothing but these two has to be kept to go on with it later.
@@ -17,7 +17,7 @@ class BP_API Sampler {
   virtual ~Sampler() = default;
   // How many indices an epoch has.
   virtual std::int64_t size() const = 0;
-  // The indices of the present epoch, in their order: as many as `size`.
+  // The indices of the current epoch, in order: `size` of them.
   virtual std::vector<std::int64_t> indices() const = 0;
 
   std::int64_t epoch() const { return epoch_; }
@@ -141,11 +141,11 @@ class BP_API DistributedSampler : public Sampler {
   DistributedSamplerOptions options_;
 };
 
-// Batches of indices. Derive from it for batches of one's own, as those of sentences of like length.
+// Batches of indices. Derive from it for your own batches, such as sentences of similar length.
 class BP_API BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // How many batches the present epoch has.
+  // The number of batches in the current epoch.
   virtual std::int64_t size() const = 0;
   virtual std::vector<std::int64_t> batch(std::int64_t number) const = 0;
   virtual std::int64_t epoch() const = 0;

@@ -1,4 +1,4 @@
-// Changes of pictures, on whatever device they are.
+// Transforms of images, on any device.
 //
 // All take [C, H, W] or a batch [N, C, H, W], uint8 (0 to 255) or floating (0 to 1), and give the same rank and dtype where they
 // do not say otherwise. Random ones draw again for each picture of a batch, from the generator alone: in a dataset's get, the

@@ -1,4 +1,4 @@
-// Lines for a person, from the core and from plugins, to standard error.
+// Log lines from the core and from plugins, on standard error.
 #pragma once
 
 #include <cstdint>

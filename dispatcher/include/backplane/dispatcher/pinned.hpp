@@ -1,5 +1,5 @@
-// Host memory that a device copies from and to at full speed and without waiting: pinned, page-locked. For devices whose
-// plugin offers the extension bp.host_memory; to others all host memory is alike.
+// Pinned (page-locked) host memory, which a device copies from and to at full speed and without waiting. For devices
+// whose plugin offers the extension bp.host_memory; for others, all host memory is alike.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ BP_API bool is_pinned(const Tensor& tensor, Device device);
 // then, and the device cannot be unloaded meanwhile. False if the device cannot: copies work then as before. Throws
 // bad_argument for memory that overlaps what is registered already.
 BP_API bool register_host_memory(void* memory, std::uint64_t bytes, Device device);
-// All work on it is done. Throws bad_argument for what is not registered.
+// All work on it must be done. Throws bad_argument for memory that is not registered.
 BP_API void unregister_host_memory(void* memory, Device device);
 
 }  // namespace bp

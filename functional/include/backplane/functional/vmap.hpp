@@ -1,4 +1,4 @@
-// vmap: a function of single elements, called once for a whole batch.
+// vmap: calls a function of one element once for a whole batch.
 #pragma once
 
 #include <cstdint>

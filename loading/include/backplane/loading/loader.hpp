@@ -1,4 +1,4 @@
-// From a file, or a part of the program, to devices: the one place where plugins come into the process and leave it.
+// Loads and unloads plugins: libraries, or parts of the program.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ BP_API std::vector<Backend*> backends_offering(const std::string& extension,
 BP_API const bp_header* extension_of(const Backend& backend, const std::string& extension,
                                      std::uint32_t min_version = 1);
 
-// Loads everything that can be found; problems go to the log and to doctor.
+// Loads every plugin that can be found; problems go to the log and to `backplane doctor`.
 BP_API void load_all_plugins();
 
 }  // namespace bp

@@ -18,15 +18,15 @@ struct MultiheadAttentionOptions {
 };
 
 struct AttentionArguments {
-  // [batch, keys], or [keys]: true for keys that nobody sees, or numbers to add to the scores.
+  // [batch, keys], or [keys]: true for keys that no query sees, or numbers to add to the scores.
   Tensor key_padding_mask = {};
   // Without the weights the computation is one call of scaled_dot_product_attention.
   bool need_weights = true;
   // [queries, keys], or [batch * num_heads, queries, keys]: true for keys that the query does not see, or numbers to add.
   Tensor attn_mask = {};
-  // Of all heads; else of each.
+  // Averaged over all heads; else one per head.
   bool average_attn_weights = true;
-  // Says that attn_mask hides all that comes after the query; it must be given all the same.
+  // Says that attn_mask hides everything after the query; the mask must be passed all the same.
   bool is_causal = false;
 };
 
@@ -36,10 +36,10 @@ struct AttentionResult {
       weights;  // [batch, queries, keys], or [batch, num_heads, queries, keys]; undefined unless needed
 };
 
-// Softmax of the scaled products of projected queries and keys, times the projected values, projected once more (Vaswani et
-// al., Attention is all you need, 2017). Query, key and value are [length, batch, features], [batch, length, features] with
-// `batch_first`, or [length, features]. Weights begin as xavier_uniform_, biases as zeros. Throws bad_argument for sizes that do
-// not fit, naming both.
+// Softmax of the scaled products of projected queries and keys, times the projected values, then projected (Vaswani et
+// al., Attention is all you need, 2017). Query, key and value are [length, batch, features], [batch, length, features]
+// with `batch_first`, or [length, features]. Weights begin as xavier_uniform_, biases as zeros. Throws bad_argument for
+// sizes that do not fit, naming both.
 class BP_API MultiheadAttention : public Module {
  public:
   MultiheadAttention(std::int64_t embed_dim, std::int64_t num_heads,
@@ -62,7 +62,7 @@ class BP_API MultiheadAttention : public Module {
   Parameter in_proj_bias;    // [3 * embed_dim], or absent
   Parameter bias_k, bias_v;  // [1, 1, embed_dim], or absent
 
-  // PyTorch prints its type so.
+  // The type as PyTorch prints it.
   class BP_API NonDynamicallyQuantizableLinear : public Linear {
    public:
     using Linear::Linear;

@@ -30,7 +30,7 @@ class BP_API AnyModule {
     return *this;
   }
 
-  // Throws bad_argument, as copying does, once the module was moved away.
+  // Throws bad_argument, as copying does, once the module was moved from.
   Module& operator*() const {
     if (!held_) detail::throw_moved_from();
     return *held_;
@@ -52,7 +52,7 @@ template <std::derived_from<Module> M> M& module_as(Module& module) {
   return const_cast<M&>(module_as<M>(std::as_const(module)));
 }
 
-// Each module computes of what the one before it gave; without any, the result is the argument. Their names are "0", "1"
+// Each module gets the result of the one before it; an empty Sequential returns its argument. Their names are "0", "1"
 // and so on, unless they are given. Sequential(sequential) is a copy, as of any class: append one to hold it.
 class BP_API Sequential : public Module {
  public:
@@ -78,7 +78,7 @@ class BP_API Sequential : public Module {
   std::vector<Entry> modules_;
 };
 
-// Modules in a list, called by who holds it. Their names are "0", "1" and so on.
+// Modules in a list, called by their owner. Their names are "0", "1" and so on.
 class BP_API ModuleList : public Module {
  public:
   ModuleList() = default;
@@ -95,7 +95,7 @@ class BP_API ModuleList : public Module {
   // Throws bad_argument if there are not as many.
   Module& operator[](std::size_t index) { return const_cast<Module&>(std::as_const(*this)[index]); }
   const Module& operator[](std::size_t index) const;
-  // As what it is: list.at<nn::Linear>(0).weight. Throws bad_argument for another type.
+  // In its own type: list.at<nn::Linear>(0).weight. Throws bad_argument for another type.
   template <std::derived_from<Module> M> M& at(std::size_t index) {
     return module_as<M>((*this)[index]);
   }
@@ -110,7 +110,7 @@ class BP_API ModuleList : public Module {
   std::vector<AnyModule> modules_;
 };
 
-// Modules by name, in the order in which they were put in.
+// Modules by name, in insertion order.
 class BP_API ModuleDict : public Module {
  public:
   using Entry = std::pair<std::string, AnyModule>;
@@ -118,15 +118,15 @@ class BP_API ModuleDict : public Module {
   ModuleDict() = default;
   ModuleDict(std::initializer_list<Entry> modules);
 
-  // Puts the module at the end, or in the place of the existing one. Throws bad_argument for a name that is empty or
-  // has a dot.
+  // Adds the module at the end, or replaces the existing one. Throws bad_argument for a name that is empty or has a
+  // dot.
   void set(const std::string& name, AnyModule module);
   // Nothing happens if there is none.
   void erase(const std::string& name);
   bool contains(const std::string& name) const;
   std::size_t size() const { return modules_.size(); }
   std::vector<std::string> keys() const;
-  // Throws bad_argument, naming those that there are, if there is none.
+  // Throws bad_argument, listing the existing names, if there is none.
   Module& operator[](const std::string& name) {
     return const_cast<Module&>(std::as_const(*this)[name]);
   }
@@ -168,7 +168,7 @@ class BP_API ParameterList : public Module {
   std::vector<Parameter> parameters_;
 };
 
-// Parameters by name, in the order in which they were put in.
+// Parameters by name, in insertion order.
 class BP_API ParameterDict : public Module {
  public:
   using Entry = std::pair<std::string, Parameter>;

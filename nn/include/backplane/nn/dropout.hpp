@@ -1,4 +1,5 @@
-// Layers that leave out parts of their input in training, at random from the device's generator, and are nothing otherwise.
+// Layers that drop parts of their input at random in training, drawing from the device's generator, and do nothing
+// otherwise.
 #pragma once
 
 #include <backplane/nn/stateless.hpp>
@@ -6,7 +7,7 @@
 namespace bp::nn {
 
 struct BP_API DropoutOptions {
-  double p = 0.5;  // the probability that a number is left out
+  double p = 0.5;  // the probability that a number is dropped
   bool inplace = false;
   void check() const;
   std::string text() const;

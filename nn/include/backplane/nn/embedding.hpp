@@ -12,7 +12,8 @@ namespace bp::nn {
 struct EmbeddingOptions {
   std::optional<std::int64_t> padding_idx =
       {};  // a row that gets no gradient and begins as 0; negative from the end
-  std::optional<double> max_norm = {};  // forward scales rows in place whose norm is above
+  std::optional<double> max_norm =
+      {};  // forward scales down, in place, rows whose norm is above this
   double norm_type = 2;
   bool scale_grad_by_freq = false;  // divides gradients of a row by how often it was looked up
   Dtype dtype = default_dtype();
@@ -25,7 +26,7 @@ class BP_API Embedding : public Module {
  public:
   Embedding(std::int64_t num_embeddings, std::int64_t embedding_dim,
             const EmbeddingOptions& options = {});
-  // Over a table of its own, [num_embeddings, embedding_dim], which does not learn if it is frozen.
+  // With a given table, [num_embeddings, embedding_dim], which is not trained if it is frozen.
   static Embedding from_pretrained(const Tensor& embeddings, bool freeze = true,
                                    EmbeddingOptions options = {});
   void list_parts(Parts& parts) override;
@@ -46,7 +47,7 @@ struct EmbeddingBagOptions {
   bool scale_grad_by_freq = false;  // not for "max"
   std::string mode = "mean";        // or "sum", "max"
   bool include_last_offset = false;
-  std::optional<std::int64_t> padding_idx = {};  // a row that no bag counts
+  std::optional<std::int64_t> padding_idx = {};  // a row that bags ignore
   Dtype dtype = default_dtype();
   Device device = default_device();
 };

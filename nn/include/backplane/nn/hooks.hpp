@@ -1,5 +1,4 @@
-// Functions of an application that a module calls around its forward, on the way back, and when its values are saved or
-// loaded.
+// Application functions that a module calls around its forward, in backward, and when its values are saved or loaded.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +15,10 @@ namespace bp::nn {
 class Module;
 class StateDict;
 
-// Hooks run in the order of their registration, and what one throws leaves the call, with the module's path as any other
-// error of its forward. Those that return tensors may return as many others in place of what they got, or none ({}) to leave
-// it as it is; another number is a bad_argument. Optional arguments that were left out are undefined.
+// Hooks run in the order of their registration, and an exception from one leaves the call, with the module's path, like
+// any other error of its forward. Those that return tensors may return as many others in place of what they got, or
+// none ({}) to leave it as it is; another number is a bad_argument. Optional arguments that were left out are
+// undefined.
 
 // Before forward; may change the inputs.
 using ForwardPreHook =
@@ -27,10 +27,10 @@ using ForwardPreHook =
 using ForwardHook = std::function<std::vector<Tensor>(
     const Module& module, std::span<const Tensor> inputs, std::span<const Tensor> outputs)>;
 
-// On the way back, with the gradients by outputs and inputs: undefined for what takes no part in a derivative. A hook gets no
-// module, since it may have moved or be gone by then: capture what is needed. They run on the thread that called backward.
-// Inputs and outputs of a module with such hooks are copied, so that forward may write its own in place. Derivatives of
-// derivatives, which reach the inputs without coming through the outputs, call none.
+// On the way back, with the gradients by outputs and inputs: undefined for what takes no part in a derivative. A hook
+// gets no module, since that may have been moved or destroyed by then: capture what you need. They run on the thread
+// that called backward. Inputs and outputs of a module with such hooks are copied, so that forward may write its own in
+// place. Derivatives of derivatives, which reach the inputs without coming through the outputs, call none.
 using FullBackwardPreHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_outputs)>;
 // If no input takes part, it runs once the gradients by the outputs are known, and may change nothing.
 using FullBackwardHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_inputs,
@@ -73,12 +73,13 @@ class BP_API ExtrasHolder {
 };
 }  // namespace detail
 
-// Takes a hook away again. It is for the module that the hook was registered on, wherever that was moved to; copies and clones
+// Removes a hook. It is for the module that the hook was registered on, wherever that was moved to; copies and clones
 // of the module have hooks of their own, those of the original at that time. Destroying a handle removes nothing.
 class BP_API HookHandle {
  public:
   HookHandle() = default;
-  // Nothing happens if the hook or the module is gone. Threads: any; calls that have begun still run the hook.
+  // Does nothing if the hook or the module no longer exists. Threads: any; calls that have begun still run the
+  // hook.
   void remove();
 
  private:

@@ -29,7 +29,8 @@ BP_API void materialize(Module& model, TensorList inputs);
 template <std::same_as<Tensor>... T> void materialize(Module& model, const T&... inputs) {
   materialize(model, TensorList{inputs...});
 }
-// The same for a model whose forward takes other arguments, or needs several calls to reach all: `call` makes them.
+// The same for a model whose forward takes other arguments, or needs several calls to reach all layers: `call`
+// makes the calls.
 BP_API void materialize(Module& model, const std::function<void()>& call);
 
 class Lazy;
@@ -64,7 +65,8 @@ class BP_API Lazy {
  public:
   virtual ~Lazy() = default;
   bool is_materialized() const { return is_materialized_; }
-  // For an input of this shape; does nothing the second time. Throws bad_argument for one that the layer does not take.
+  // Sets the size from an input of this shape; does nothing the second time. Throws bad_argument for an input that the
+  // layer does not accept.
   void materialize_for(const Tensor& input);
 
  protected:
@@ -104,7 +106,7 @@ class BP_API Lazy {
   bool is_materialized_ = false;
 };
 
-// A Layer in all respects once its size is known; prints as one from then on.
+// Behaves and prints like an ordinary Layer once its size is known.
 template <class Layer> class BP_API LazyLayer : public Layer, public Lazy {
  public:
   std::string type_name() const override { return name(); }

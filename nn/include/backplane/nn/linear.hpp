@@ -1,4 +1,4 @@
-// Layers that multiply by learned matrices, and the one that does nothing.
+// Layers that multiply by learned matrices, and Identity.
 #pragma once
 
 #include <backplane/loading/loader.hpp>
@@ -7,7 +7,7 @@
 
 namespace bp::nn {
 
-// Its input. Stands where another layer was, or may be.
+// Returns its input. A placeholder for another layer.
 class BP_API Identity : public Module {
  public:
   Tensor forward(const Tensor& x) const override { return x; }

@@ -1,5 +1,5 @@
-// Losses: one number from outputs and what they should have been. `reduction` is "mean", "sum", or "none" for a loss of each
-// element or sample. Others throw bad_argument when the loss is made.
+// Losses: one number that measures how far outputs are from their targets. `reduction` is "mean", "sum", or "none" for
+// a loss of each element or sample. Others throw bad_argument when the loss is made.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ struct BP_API CrossEntropyLossOptions {
   void check() const;
   Tensor apply(const Tensor& input, const Tensor& target) const;
 };
-// How unlikely softmax of `input`, [N, C, ...] or [C], makes the target: classes [N, ...], or their probabilities in the
-// input's shape.
+// The negative log-likelihood of the target under softmax of `input`, [N, C, ...] or [C]. The target is classes, [N,
+// ...], or their probabilities in the input's shape.
 class CrossEntropyLoss : public StatelessOfMany<CrossEntropyLossOptions> {
   using StatelessOfMany::StatelessOfMany;
 };
@@ -29,7 +29,7 @@ struct BP_API NLLLossOptions {
   void check() const;
   Tensor apply(const Tensor& input, const Tensor& target) const;
 };
-// The same of logarithms of probabilities.
+// The same for log-probabilities.
 class NLLLoss : public StatelessOfMany<NLLLossOptions> {
   using StatelessOfMany::StatelessOfMany;
 };
@@ -82,8 +82,8 @@ struct BP_API BCELossOptions {
   void check() const;
   Tensor apply(const Tensor& input, const Tensor& target) const;
 };
-// How unlikely `input`, probabilities, makes the target, numbers from 0 to 1. A probability outside of these gives NaN: to refuse it
-// would be to wait for the device.
+// Binary cross-entropy of probabilities `input` and targets from 0 to 1. A probability outside of 0 to 1 gives NaN;
+// refusing it would require waiting for the device.
 class BCELoss : public StatelessOfMany<BCELossOptions> {
   using StatelessOfMany::StatelessOfMany;
 };
@@ -120,7 +120,8 @@ struct BP_API PoissonNLLLossOptions {
   void check() const;
   Tensor apply(const Tensor& input, const Tensor& target) const;
 };
-// How unlikely a Poisson distribution of this mean, or its logarithm, makes the target.
+// The negative log-likelihood of the target under a Poisson distribution with this mean, or this
+// logarithm of it.
 class PoissonNLLLoss : public StatelessOfMany<PoissonNLLLossOptions> {
   using StatelessOfMany::StatelessOfMany;
 };
@@ -132,8 +133,9 @@ struct BP_API GaussianNLLLossOptions {
   void check() const;
   Tensor apply(const Tensor& input, const Tensor& target, const Tensor& var) const;
 };
-// How unlikely a normal distribution of this mean and variance makes the target (Nix and Weigend, 1994). `var` has the
-// input's shape, or 1 or nothing in place of the last dimension. Waits for the device, to refuse negative variances.
+// The negative log-likelihood of the target under a normal distribution with this mean and variance (Nix and Weigend,
+// 1994). `var` has the input's shape, or 1 or nothing in place of the last dimension. Waits for the device to check
+// that variances are not negative.
 class GaussianNLLLoss : public StatelessOfMany<GaussianNLLLossOptions> {
   using StatelessOfMany::StatelessOfMany;
 };
@@ -146,8 +148,8 @@ struct BP_API CTCLossOptions {
   Tensor apply(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                const Tensor& target_lengths) const;
 };
-// How unlikely log_probs, [steps, N, classes], make the labels (Graves et al., Connectionist Temporal Classification,
-// 2006); see ctc_loss.
+// The negative log-likelihood of the labels under log_probs, [steps, N, classes] (Graves et al., Connectionist
+// Temporal Classification, 2006); see ctc_loss.
 class CTCLoss : public StatelessOfMany<CTCLossOptions> {
   using StatelessOfMany::StatelessOfMany;
 };

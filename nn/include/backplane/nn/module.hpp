@@ -24,10 +24,10 @@ class Module;
 // bad_argument.
 class BP_API Parts {
  public:
-  // A tensor that training changes.
+  // A tensor that is trained.
   void parameter(std::string name, Parameter& member);
-  // A tensor of the module that no gradient changes, such as running statistics. One that is not persistent moves with the
-  // module, and is not in its state_dict. A plain tensor as parameter, or a parameter as buffer, does not compile.
+  // A tensor of the module that is not trained, such as running statistics. If not persistent, it moves with the module
+  // but is not in its state_dict. A plain tensor as parameter, or a parameter as buffer, does not compile.
   void buffer(std::string name, Tensor& member, bool persistent = true);
   void buffer(std::string name, Parameter& member, bool persistent = true) = delete;
   void module(std::string name, Module& member);
@@ -74,17 +74,19 @@ class BP_API Module {
  public:
   virtual ~Module() = default;
 
-  // Called by all that looks for parts; writes no member. A class that derives from another module calls that one's first.
+  // Called by everything that looks for parts; must not write members. A class that derives from another module calls
+  // that one's first.
   virtual void list_parts(Parts& parts);
 
-  // The module's result for one tensor. A layer with other arguments has its own forward, with
-  // `using Module::forward` beside it; this one then throws unsupported. Writes no member: what changes from call to call,
-  // as running statistics, is written in place into buffers, where copies and recordings see it.
+  // Computes the module's result for one tensor. A layer with other arguments has its own forward, with `using
+  // Module::forward` beside it; this one then throws unsupported. Writes no member: what changes from call to call, as
+  // running statistics, is written in place into buffers, where copies and recordings see it.
   virtual Tensor forward(const Tensor& x) const;
   Tensor operator()(const Tensor& x) const;
 
-  // The same for any number of tensors, for who does not know the module's type. The order is that of the arguments of the
-  // module's own forward, and of its results; optional ones at the end may be left out, or be undefined.
+  // The same for any number of tensors, for callers that do not know the module's type. The order is that of the
+  // arguments of the module's own forward, and of its results; optional ones at the end may be left out, or be
+  // undefined.
   virtual std::vector<Tensor> forward_all(std::span<const Tensor> inputs) const;
   std::vector<Tensor> call_all(TensorList inputs) const;
 
@@ -99,27 +101,28 @@ class BP_API Module {
   std::vector<std::pair<std::string, Tensor>> named_parameters() const;
   std::vector<Tensor> buffers() const;
   std::vector<std::pair<std::string, Tensor>> named_buffers() const;
-  // How many numbers the parameters are.
+  // The number of elements of all parameters.
   std::int64_t num_parameters() const;
 
   // The module itself, under the name "", and all modules below it, each before those that it holds; one that is held
-  // twice is listed once. The pointers are good until a module is destroyed or assigned to.
+  // twice is listed once. The pointers are valid until a module is destroyed or assigned to.
   std::vector<std::pair<std::string, Module*>> named_modules();
   std::vector<std::pair<std::string, const Module*>> named_modules() const;
-  // Those that it holds itself.
+  // The modules that it holds directly.
   std::vector<std::pair<std::string, Module*>> named_children();
   std::vector<std::pair<std::string, const Module*>> named_children() const;
   // Calls `visit` with each of named_modules() once, after those that it holds: the module itself last.
   void apply(const std::function<void(Module&)>& visit);
 
-  // Modules are made for training. Those that compute otherwise then (dropout, batch norm) ask is_training.
+  // A new module is in training mode. Modules that compute differently in training (dropout, batch norm)
+  // ask is_training.
   void train(bool mode = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
 
-  // Asks for the gradients of all parameters, or no longer.
+  // Requests gradients for all parameters, or stops requesting them.
   void requires_grad_(bool wanted = true);
-  // Forgets all gradients.
+  // Drops all gradients.
   void zero_grad();
 
   // All parameters and persistent buffers, module by module. The tensors are detached and share the module's memory: clone
@@ -132,9 +135,9 @@ class BP_API Module {
 
   // Moves parameters, with their gradients, and buffers. All of them stay the tensors that they are, so that an optimizer
   // that holds the parameters goes on with the moved ones (see set_data, whose errors these are). A floating-point dtype
-  // is for floating-point tensors, a complex one for complex ones too; integers keep theirs. When memory ends on the way,
-  // what was moved stays moved: free some and call again. Throws bad_argument for another dtype, and before anything is
-  // moved for complex tensors that would lose their imaginary part.
+  // is for floating-point tensors, a complex one for complex ones too; integers keep theirs. If memory runs out half
+  // way, what was moved stays moved: free some and call again. Throws bad_argument for another dtype, and before
+  // anything is moved for complex tensors that would lose their imaginary part.
   void to(Device device);
   void to(Dtype dtype);
   void to(Device device, Dtype dtype);
@@ -191,7 +194,7 @@ class BP_API Module {
   bool training_ = true;
 };
 
-// A copy of the module with tensors of its own, gradients included. What the original holds twice, the copy holds twice.
+// A copy of the module with its own tensors, including gradients. What the original holds twice, the copy holds twice.
 // Throws bad_argument for a module that holds others by pointer, so that a copy shares them (hold them as AnyModule), and if M
 // is only a base of the module's own type.
 template <std::derived_from<Module> M> M clone(const M& module) {
@@ -200,7 +203,7 @@ template <std::derived_from<Module> M> M clone(const M& module) {
   return copy;
 }
 
-// The module and all that it holds, as PyTorch prints them.
+// The module and everything that it holds, as PyTorch prints them.
 BP_API std::string to_string(const Module& module);
 BP_API std::ostream& operator<<(std::ostream& stream, const Module& module);
 

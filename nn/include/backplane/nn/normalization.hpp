@@ -1,4 +1,5 @@
-// Layers that bring their input to mean 0 and variance 1, or to size 1: over the batch, over channels, over features.
+// Layers that normalize their input to mean 0 and variance 1, or to size 1: over the batch, over channels, over
+// features.
 #pragma once
 
 #include <backplane/loading/loader.hpp>
@@ -33,7 +34,7 @@ class BP_API RunningNorm : public Module {
  public:
   void list_parts(Parts& parts) override;
   std::string extra_repr() const override;
-  // Forgets what was seen.
+  // Resets the running statistics.
   void reset_running_stats();
   // The options', which may be changed between calls.
   std::optional<double> momentum() const { return options_.momentum; }
@@ -68,7 +69,8 @@ class BP_API BatchNorm : public RunningNorm {
   using RunningNorm::RunningNorm;
 };
 
-// The same of each image on its own (Ulyanov et al., Instance Normalization, 2017). [N, C, ...], or without the batch.
+// The same for each image on its own (Ulyanov et al., Instance Normalization, 2017). [N, C, ...], or without the
+// batch.
 class BP_API InstanceNorm : public RunningNorm {
  public:
   Tensor forward(const Tensor& x) const override;

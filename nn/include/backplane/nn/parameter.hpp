@@ -1,4 +1,4 @@
-// A tensor that training changes, as a member of a module.
+// A trained tensor, as a member of a module.
 #pragma once
 
 #include <backplane/tensor/tensor.hpp>

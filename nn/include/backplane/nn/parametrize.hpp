@@ -43,7 +43,7 @@ struct BP_API Parametrizing {
   static void add(Module& module, std::unique_ptr<Module> (*copy)(const Module&),
                   const std::type_info& type, const std::string& name, AnyModule parametrization);
   static void remove(Module& module, const std::string& name, bool leave_parametrized);
-  // Null: this member is none.
+  // Null: this member is not parametrized.
   static ParametrizationList* find(const Module& module, const std::string& name);
 };
 }  // namespace detail
@@ -67,10 +67,11 @@ void register_parametrization(M& module, const std::string& name, AnyModule para
   detail::Parametrizing::add(module, copy, typeid(M), name, std::move(parametrization));
 }
 
-// Whether this member of the module is, or any.
+// Whether this member of the module is parametrized, or any member.
 BP_API bool is_parametrized(const Module& module);
 BP_API bool is_parametrized(const Module& module, const std::string& name);
-// The member as a call would compute it; of one that is not parametrized, itself. Throws bad_argument if there is none.
+// The member as a call would compute it; one that is not parametrized is returned as it is. Throws bad_argument if
+// there is none.
 BP_API Tensor value(const Module& module, const std::string& name);
 // Writes originals of which the member becomes `value`: PyTorch's assignment to it.
 BP_API void set_value(Module& module, const std::string& name, const Tensor& value);

@@ -1,4 +1,4 @@
-// Layers that make one number of each window of their input.
+// Layers that reduce each window of their input to one number.
 #pragma once
 
 #include <backplane/nn/module.hpp>

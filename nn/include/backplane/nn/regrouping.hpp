@@ -1,4 +1,4 @@
-// Layers that put the same numbers into another shape or order.
+// Layers that rearrange their input into another shape or order.
 #pragma once
 
 #include <backplane/nn/stateless.hpp>

@@ -11,7 +11,7 @@
 
 namespace bp::nn {
 
-// Names like "encoder.0.weight" and their tensors, in the order in which they were put in. A copy shares the tensors.
+// Names like "encoder.0.weight" and their tensors, in insertion order. A copy shares the tensors.
 class BP_API StateDict {
  public:
   using Entry = std::pair<std::string, Tensor>;
@@ -26,7 +26,7 @@ class BP_API StateDict {
   bool contains(std::string_view key) const { return places_.find(key) != places_.end(); }
   // Throws bad_argument, naming the key, if there is none.
   const Tensor& at(std::string_view key) const;
-  // Puts the tensor at the end, or in the place of the existing one.
+  // Adds the tensor at the end, or replaces the existing one.
   void set(std::string key, const Tensor& tensor);
   // Nothing happens if there is none.
   void erase(std::string_view key);

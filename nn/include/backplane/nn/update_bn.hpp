@@ -14,7 +14,7 @@ namespace detail {
 using UseInput = std::function<void(const Tensor& input)>;
 
 BP_API void check_batch_size(std::size_t num_parts);
-// `visit` hands the input of each batch to what it is called with.
+// `visit` passes the input of each batch to the function that it is given.
 BP_API void update_bn(const std::function<void(const UseInput&)>& visit, Module& model,
                       std::optional<Device> device);
 
@@ -40,7 +40,8 @@ template <class Batch> const Tensor& input_of(const Batch& batch) {
 //
 // A batch is a tensor, or a list, pair or tuple of which the first is taken; it goes to `device` if there is one, and is what
 // the model is called with, by call_all, without recording. Modules train meanwhile, those that were in evaluation too, and
-// batch norms have no momentum; both are as before in the end, also if a batch throws. Without batch norms, nothing is read.
+// batch norms have no momentum; both are restored at the end, also if a batch throws. Without batch norms, nothing is
+// read.
 //
 // Throws what a batch or the model throws, and bad_argument if there is no batch; the statistics are then those of before.
 // Threads: nobody else uses the model.

@@ -1,4 +1,4 @@
-// Layers that bring images to another size.
+// Layers that resize images.
 #pragma once
 
 #include <backplane/nn/module.hpp>
@@ -16,7 +16,7 @@ struct UpsampleOptions {
       false;  // computes with the ratio of the sizes, not with the given factor
 };
 
-// [N, C, ...] with its one to three last dimensions brought to a size.
+// [N, C, ...] with its last one to three dimensions resized.
 class BP_API Upsample : public Module {
  public:
   explicit Upsample(const UpsampleOptions& options);

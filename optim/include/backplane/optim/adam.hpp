@@ -1,4 +1,5 @@
-// Adam and its kin: steps by the mean of gradients over the root of the mean of their squares.
+// Adam and its variants: steps along the mean of the gradients, divided by the root of the mean of
+// their squares.
 #pragma once
 
 #include <backplane/optim/optimizer.hpp>
@@ -40,7 +41,8 @@ class BP_API Adam : public OptimizerOf<AdamOptions> {
   void update(std::size_t group, Batch& batch, const GradScaling& scaling) override;
 };
 
-// Loshchilov and Hutter, 2019: the decay is not part of the gradient, but taken off the parameter.
+// Loshchilov and Hutter, 2019: the decay is not part of the gradient, but applied to the parameter
+// directly.
 class BP_API AdamW : public OptimizerOf<AdamWOptions> {
  public:
   BP_OPTIMIZER(AdamW)

@@ -1,5 +1,5 @@
-// Optimizers that divide each gradient by how large its place's gradients have been: Adagrad, Adadelta, RMSprop; and two that
-// look at signs or averages alone: Rprop, ASGD.
+// Optimizers that divide each gradient by the size of earlier gradients of the same element: Adagrad, Adadelta,
+// RMSprop; and two that use signs or averages: Rprop, ASGD.
 #pragma once
 
 #include <backplane/optim/optimizer.hpp>

@@ -1,4 +1,5 @@
-// Averages of weights over a training: of all steps alike (SWA), or of the last ones more (EMA).
+// Averages of weights over a training: of all steps equally (SWA), or with more weight on recent
+// steps (EMA).
 #pragma once
 
 #include <functional>

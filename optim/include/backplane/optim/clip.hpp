@@ -18,10 +18,11 @@ BP_API Tensor get_total_norm(TensorList tensors, double norm_type = 2,
 // norm before. Does not wait for the device unless error_if_nonfinite is set.
 BP_API Tensor clip_grad_norm_(TensorList parameters, double max_norm, double norm_type = 2,
                               bool error_if_nonfinite = false);
-// The second half of it, by a norm that is known.
+// The second half of clip_grad_norm_, for a known norm.
 BP_API void clip_grads_with_norm_(TensorList parameters, double max_norm, const Tensor& total_norm);
 
-// Moves each element of the gradients, in place, into [-clip_value, clip_value]. Throws bad_argument for a negative value.
+// Limits each element of the gradients, in place, to [-clip_value, clip_value]. Throws bad_argument for a negative
+// value.
 BP_API void clip_grad_value_(TensorList parameters, double clip_value);
 
 }  // namespace bp::optim

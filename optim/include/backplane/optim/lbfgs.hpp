@@ -26,8 +26,8 @@ class BP_API LBFGS : public OptimizerOf<LBFGSOptions> {
   // Throws bad_argument for a negative lr, a max_iter or history_size below 1, another line_search_fn, and a second group.
   explicit LBFGS(std::vector<Tensor> parameters, const LBFGSOptions& options = {});
   ~LBFGS() override;
-  // The closure forgets the gradients, computes the loss and goes back. Returns the first loss. step() without one throws
-  // bad_argument. Throws bad_argument if the parameters' devices or dtypes differ.
+  // The closure clears the gradients, computes the loss and calls backward. Returns the first loss. step() without one
+  // throws bad_argument. Throws bad_argument if the parameters' devices or dtypes differ.
   Tensor step(const Closure& closure) override;
   std::string type_name() const override { return "LBFGS"; }
 

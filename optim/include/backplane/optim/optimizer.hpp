@@ -47,9 +47,9 @@ struct Batch {
 // place, and nothing is recorded or cast (by an Autocast around it). A parameter without a gradient stays as it is.
 // Parameters that share memory go one after the other. What is kept of a parameter follows it to where Module::to has moved
 // it since. A step throws bad_argument for options that the constructor refuses, for a gradient or a kept tensor that no
-// longer fits its parameter, and for a parameter whose elements share memory, before anything changes. One that fails later,
-// as memory ends, has stepped some groups of parameters and others not, and may leave one half way: load a state that you
-// kept.
+// longer fits its parameter, and for a parameter whose elements share memory, before anything changes. A step that
+// fails later, for example because memory runs out, has updated some groups of parameters and not others, and may leave
+// one half updated: load a saved state.
 // Threads: one at a time.
 class BP_API Optimizer {
  public:
@@ -68,7 +68,7 @@ class BP_API Optimizer {
   void step(const GradScaling& scaling);
   // Calls `closure`, which computes the loss and its gradients with recording on, then steps. Returns the loss.
   virtual Tensor step(const Closure& closure);
-  // Forgets the gradients of all parameters, or fills them with 0, detached from what has computed them.
+  // Drops the gradients of all parameters, or fills them with 0, detached from their history.
   void zero_grad(bool set_to_none = true);
 
   std::size_t num_groups() const { return groups_.size(); }
@@ -97,7 +97,7 @@ class BP_API Optimizer {
 
   // The class, as errors name it.
   virtual std::string type_name() const = 0;
-  // No other optimizer of the process has it, or had it.
+  // Unique among all optimizers of the process, past ones included.
   std::uint64_t id() const { return id_; }
   // Does a step read GradScaling on the device, in the precision of float32 at least?
   virtual bool takes_scaling() const { return false; }
@@ -184,7 +184,7 @@ template <class OptionsOfGroup> class BP_API OptimizerOf : public Optimizer {
   using Options = OptionsOfGroup;
   using Groups = std::vector<ParamGroup<Options>>;
 
-  // May be written between steps; the next one checks them.
+  // You may change them between steps; the next step checks them.
   Options& options(std::size_t group = 0) {
     at(group);
     return *options_[group];

@@ -61,14 +61,14 @@ BP_API Tensor empty_strided_tensor(IntList shape, IntList strides, Dtype dtype, 
 // False, and nothing has changed, if it has elements, is a view, or has views.
 BP_API bool resize_empty_tensor(const Tensor& tensor, IntList shape);
 // Over memory of the application, on a device whose handles are real addresses. `deleter`, if any,
-// runs when the last tensor is gone and the streams that used it are done; not if this throws.
+// runs when the last tensor is destroyed and the streams that used it are done; not if this throws.
 BP_API Tensor tensor_from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
                                Device device, void (*deleter)(void* context), void* context);
 
 // Tells the allocator that work on `stream` uses the tensor's memory, which the core cannot know of: that of the
 // application itself, on handles that it has taken out (native_handle, DLPack). Call it while you hold the tensor; once the
 // last handle is gone, the memory is not given out again before the stream has passed that moment's end of its work.
-// Calls of operators, copies and replays need no word, on whichever stream they are.
+// Operators, copies and replays are tracked by the core, on whichever stream they run.
 BP_API void record_stream(const Tensor& tensor, const Stream& stream);
 BP_API void record_stream(const Tensor& tensor, StreamImpl* stream);
 
@@ -103,7 +103,7 @@ BP_API MemoryStatistics memory_statistics(Device device, std::uint32_t space = 0
 BP_API void reset_peak_memory_statistics(Device device, std::uint32_t space = 0);
 // Of reserved memory; 0: none.
 BP_API void set_memory_limit(Device device, std::uint64_t bytes, std::uint32_t space = 0);
-// Gives back to the backend what no tensor holds.
+// Frees cached memory that no tensor uses.
 BP_API void empty_cache(Device device, std::uint32_t space = 0);
 BP_API std::vector<MemoryBlockInfo> memory_snapshot(Device device, std::uint32_t space = 0);
 // The memory in use, by size, as an out-of-memory error shows it.

@@ -1,4 +1,4 @@
-// The backends and devices of this process, as the core sees them: by number, at run time.
+// The backends and devices of this process, numbered at run time.
 #pragma once
 
 #include <atomic>
@@ -109,8 +109,8 @@ BP_API std::int64_t num_live_storages(Device device);
 // streams, events), and changes nothing then. Threads: any; no call on its devices may be running.
 BP_API void unregister_backend(Backend& backend);
 
-// Closes a device, so that its next use opens it again: after it was lost, once its driver has it back. Throws retry, naming
-// what still lives on it, and changes nothing then. Threads: any; no call on it may be running.
+// Closes a device, so that its next use opens it again: after it was lost, once its driver has it back. Throws retry,
+// naming what still exists on it, and then changes nothing. Threads: any; no call on it may be running.
 BP_API void reset_device(Device device);
 
 // Device by name: "acme:0", "acme" for its first device, "vendor:acme:0", "meta". Empty if unknown:

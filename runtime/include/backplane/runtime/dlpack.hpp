@@ -8,7 +8,8 @@
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/tensor.hpp>
 
-// DLPack's own, which <dlpack/dlpack.h> defines; who only passes them on needs no more than this.
+// DLPack's own types, defined by <dlpack/dlpack.h>; code that only passes them on needs no more
+// than these declarations.
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 

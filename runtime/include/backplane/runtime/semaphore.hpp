@@ -1,4 +1,4 @@
-// Order between a stream and what Backplane does not know: another device, interface or process.
+// Order between a stream and something outside of Backplane: another device, interface or process.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class BP_API Semaphore {
   // plugin says.
   Semaphore(Device device, const NativeHandle& native);
   Semaphore(Semaphore&& other) noexcept;
-  // The streams that use it may still do.
+  // Streams may still be using it when this is destroyed.
   ~Semaphore();
 
   // Later work of `stream`, which is the device's, waits until the number is `value` or more; the caller does not.

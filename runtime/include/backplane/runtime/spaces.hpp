@@ -1,7 +1,7 @@
 // The memories of a device: an accelerator may have a small fast one beside its main one, or one that the host sees.
 //
-// Tensors are in main memory, space 0, unless somebody asks for another: the application with empty_tensor_in() or to_space()
-// (dispatcher/transfer.hpp), or a kernel that takes its operands from another one.
+// Tensors are in main memory, space 0, unless another is requested: the application with empty_tensor_in() or
+// to_space() (dispatcher/transfer.hpp), or a kernel that takes its operands from another one.
 #pragma once
 
 #include <cstdint>

@@ -33,8 +33,8 @@ inline StreamImpl& current_stream_impl(DeviceRecord& record) {
   return stream ? *stream : *record.default_stream;
 }
 
-// A queue of a device: work given to it runs in order. Between two of them only an Event makes order; memory that both use
-// waits for both before it is another tensor's. On a backend without streams every Stream of a device is the same.
+// A queue of a device: work given to it runs in order. Only an Event orders two of them; memory that both used waits
+// for both before another tensor gets it. On a backend without streams every Stream of a device is the same.
 class BP_API Stream {
   friend Stream adopt_stream(Device device, const NativeHandle& queue);
 

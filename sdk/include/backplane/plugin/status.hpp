@@ -1,4 +1,5 @@
-// How a plugin speaks to its host: the host's table, statuses, errors, the log. Include plugin.hpp.
+// How a plugin talks to its host: the host's functions, statuses, errors, the log. Include
+// plugin.hpp.
 #ifndef BACKPLANE_PLUGIN_STATUS_HPP
 #define BACKPLANE_PLUGIN_STATUS_HPP
 

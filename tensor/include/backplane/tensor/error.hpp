@@ -1,4 +1,4 @@
-// The one exception of the public API: a class to act on and a sentence to read.
+// The only exception type of the public API: a class to act on and a message to read.
 #pragma once
 
 #include <iosfwd>
@@ -39,7 +39,7 @@ class BP_API Error : public std::runtime_error {
   Error(ErrorClass error_class, const std::string& message, bool is_late = false)
       : std::runtime_error(message), class_(error_class), is_late_(is_late) {}
   ErrorClass error_class() const { return class_; }
-  // It is of work that was queued before, and came out of a call that waited for it.
+  // True for an error of work that was queued earlier, thrown by a call that waited for it.
   bool is_late() const { return is_late_; }
 
  private:

@@ -135,7 +135,7 @@ class Tensor {
   bool shares_storage(const Tensor& other) const {
     return known().storage == other.known().storage;
   }
-  // Rises with every write to the storage, through whichever tensor.
+  // Rises with every write to the storage, through any tensor.
   std::uint32_t version() const {
     const Storage* storage = known().storage;
     return storage ? storage->version.load(std::memory_order_relaxed) : 0;

@@ -34,7 +34,8 @@ BP_API Dims flattened_shape(IntList shape, std::int64_t start_dim, std::int64_t 
 BP_API Tensor permute(const Tensor& base, IntList dims);
 BP_API Tensor transpose(const Tensor& base, std::int64_t dim0, std::int64_t dim1);
 
-// Every `step`-th from `start` up to, without, `end`; both are clamped, as in Python. step > 0.
+// Every `step`-th element from `start` up to but not including `end`; both are clamped, as in
+// Python. step > 0.
 BP_API Tensor slice(const Tensor& base, std::int64_t dim = 0,
                     std::optional<std::int64_t> start = std::nullopt,
                     std::optional<std::int64_t> end = std::nullopt, std::int64_t step = 1);

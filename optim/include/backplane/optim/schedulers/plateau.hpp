@@ -1,4 +1,4 @@
-// Lower rates when a metric no longer gets better.
+// Lowers rates when a metric stops improving.
 #pragma once
 
 #include <backplane/optim/schedulers/scheduler.hpp>

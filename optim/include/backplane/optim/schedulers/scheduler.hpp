@@ -17,9 +17,10 @@ struct PerGroup {
 };
 
 // Writes the rates of all groups of an optimizer, which outlives it: the first when it is made, then the next with every
-// step(), which comes after the optimizer's. A rate is mostly made of the one before, so that several schedulers may work
-// on one optimizer. Groups are as many as when it was made. A step throws, and changes neither rates nor anything else, if a
-// rate would be negative, infinite or NaN, and if a function of the caller throws.
+// step(), which comes after the optimizer's. A rate is mostly made of the one before, so that several schedulers may
+// work on one optimizer. The number of groups must not change after the scheduler was made. A step throws, and changes
+// neither rates nor anything else, if a rate would be negative, infinite or NaN, and if a function of the caller
+// throws.
 //
 // All options have `last_epoch`: -1 begins; another number goes on after that step, with the rates and the "initial_lr" that
 // the optimizer's groups have by then.
