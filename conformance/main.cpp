@@ -37,15 +37,14 @@ int work(const WorkerLine& line) {
 }
 
 struct CommandLine {
-  CLI::App app{"Backplane's conformance suite: what a plugin really does, case by case",
-               "backplane conform"};
+  CLI::App app{"Backplane's conformance suite: tests a plugin case by case", "backplane conform"};
   Options options;
   WorkerLine worker;
   Command chosen = nullptr;
   bool is_worker = false;
 
   CommandLine() {
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1);  // so that an unknown one is named; see main
     add_run();
     add_single_cases();
     add_readers();
@@ -61,7 +60,7 @@ struct CommandLine {
   }
 
   void add_device(CLI::App* sub) {
-    sub->add_option("--device", options.device, "What is examined: acme:0")->type_name("NAME");
+    sub->add_option("--device", options.device, "The device to test: acme:0")->type_name("NAME");
     sub->add_option("--plugin", options.plugin, "Its library, if it is not found automatically")
         ->type_name("PATH");
     sub->add_option("--env", options.environment, "Variables for the workers (repeatable)")
@@ -79,7 +78,7 @@ struct CommandLine {
     sub->add_flag("--quick", options.quick, "The profile that takes seconds");
     sub->add_flag("--full", options.full, "The profile that takes many minutes")
         ->excludes("--quick");
-    sub->add_option("--seed", options.selection.seed, "Of the values");
+    sub->add_option("--seed", options.selection.seed, "Seed of the values");
     sub->add_option("--challenge", options.challenge, "A seed chosen by someone else")
         ->type_name("HEX")
         ->excludes("--seed");
@@ -95,7 +94,8 @@ struct CommandLine {
     run->add_option("--out", options.out, "Folder for the journal and reports")
         ->type_name("FOLDER");
     run->add_flag("--resume", options.resume, "Continue with the existing journal");
-    run->add_option("--waivers", options.waivers, "What may fail, why, and until when")
+    run->add_option("--waivers", options.waivers,
+                    "What may fail, why, and until when (conformance.yaml)")
         ->type_name("FILE");
     run->add_flag("--quiet", options.quiet, "No progress, only failures");
 
@@ -112,7 +112,7 @@ struct CommandLine {
     repro->add_flag("--gdb", options.debugger, "With the worker under gdb");
     CLI::App* shrink =
         add("shrink", "Find the simplest case that fails like this one", bp::conform::shrink_case);
-    CLI::App* explain = add("explain", "How a case is decided", bp::conform::explain_case);
+    CLI::App* explain = add("explain", "Show how a case is judged", bp::conform::explain_case);
     explain->add_option("--report", options.report, "Compare it with passing cases")
         ->type_name("FOLDER");
     for (CLI::App* sub : {repro, shrink, explain}) {
@@ -122,8 +122,8 @@ struct CommandLine {
   }
 
   void add_readers() {
-    CLI::App* gaps =
-        add("gaps", "What is missing, ranked by the models that it blocks", bp::conform::show_gaps);
+    CLI::App* gaps = add("gaps", "Rank the missing kernels by the models that they block",
+                         bp::conform::show_gaps);
     gaps->add_option("report", options.files, "A folder")
         ->required()
         ->expected(1)
@@ -132,7 +132,7 @@ struct CommandLine {
         ->delimiter(',')
         ->type_name("MODELS");
     CLI::App* diff =
-        add("diff", "What changed from one report to another; fails if something got worse",
+        add("diff", "Show what changed between two reports; fails if something got worse",
             bp::conform::diff_reports);
     diff->add_option("reports", options.files, "Two folders")
         ->required()
@@ -145,12 +145,14 @@ struct CommandLine {
         ->type_name("FOLDER");
     certify->add_option("--out", options.out, "Folder for the shards' common report")
         ->type_name("FOLDER");
-    certify->add_option("--waivers", options.waivers, "What may fail, why, and until when")
+    certify
+        ->add_option("--waivers", options.waivers,
+                     "What may fail, why, and until when (conformance.yaml)")
         ->type_name("FILE");
     certify->add_flag("--install", options.install,
                       "Also install it, for 'backplane devices' and applications to show");
     CLI::App* verify =
-        add("verify", "Whether a certificate holds", bp::conform::verify_certificate);
+        add("verify", "Check whether a certificate is valid", bp::conform::verify_certificate);
     verify->add_option("certificate", options.files, "A certificate, with its journal beside it")
         ->required()
         ->expected(1)
@@ -162,7 +164,7 @@ struct CommandLine {
 
   void add_selftest() {
     CLI::App* selftest =
-        add("selftest", "Whether the suite finds the faults that are built into the exam plugin",
+        add("selftest", "Check that the suite finds the faults that are built into the exam plugin",
             bp::conform::run_selftest);
     add_device(selftest);
     selftest->get_option("--plugin")->check(CLI::ExistingFile);
@@ -216,6 +218,10 @@ int main(int argc, char** argv) {
     line.app.parse(with_run(argc, argv));
   } catch (const CLI::ParseError& error) {
     return line.app.exit(error) == 0 ? 0 : bp::conform::exit_misused;
+  }
+  if (!line.is_worker && !line.chosen) {
+    std::fputs("conform: name a command; 'backplane conform --help' lists them\n", stderr);
+    return bp::conform::exit_misused;
   }
   try {
     return line.is_worker ? work(line.worker) : line.chosen(line.options);

@@ -172,8 +172,9 @@ nlohmann::ordered_json describe(const Examination& examined) {
 void print_manifest(const Candidate& candidate) {
   if (!candidate.manifest) return;
   const loading::Manifest& manifest = *candidate.manifest;
-  fmt::print("  manifest {}: {}{}, abi {} to {}, {}{}\n", candidate.manifest_file.string(),
+  fmt::print("  manifest {}: {}{}{}, abi {} to {}, {}{}\n", candidate.manifest_file.string(),
              manifest.vendor.empty() ? "no vendor" : manifest.vendor,
+             manifest.description.empty() ? "" : " (" + manifest.description + ")",
              manifest.offers.empty() ? std::string()
                                      : fmt::format(", offers {}", fmt::join(manifest.offers, " ")),
              manifest.abi_min, manifest.abi_max, manifest.architecture,

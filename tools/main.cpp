@@ -22,15 +22,16 @@ struct CommandLine {
   Command chosen = nullptr;
 
   CommandLine() {
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1);  // so that an unknown one is named; see main
     app.set_version_flag("--version", BP_VERSION);
-    CLI::App* devices = add("devices", "What can be computed on", bp::tools::devices);
+    CLI::App* devices = add("devices", "List this machine's devices", bp::tools::devices);
     devices
         ->add_option("names", options.devices,
-                     "Devices or backends: show all that is known of them, which opens them")
+                     "Devices or backends: show all facts about them (this opens them)")
         ->type_name("NAME");
-    add("plugins", "Where plugins are looked for, and what is there", bp::tools::plugins);
-    add("doctor", "Why each plugin is or is not used; fails if no device is usable",
+    add("plugins", "List the folders that are searched for plugins, and what is in them",
+        bp::tools::plugins);
+    add("doctor", "Explain for each plugin why it is used or not; fails if no device is usable",
         bp::tools::doctor);
 
     // For the commands above, which start it.
@@ -39,24 +40,25 @@ struct CommandLine {
     attempt->add_option("words", options.arguments)->required();
     attempt->callback([this] { chosen = bp::tools::attempt; });
 
-    CLI::App* ops = add("ops", "Operators; with a device, where each of them runs", bp::tools::ops);
-    ops->add_option("--device", options.devices, "Run each operator's samples on it (repeatable)")
+    CLI::App* ops =
+        add("ops", "List the operators; with --device, how each is served there", bp::tools::ops);
+    ops->add_option("--device", options.devices,
+                    "Run each operator's samples on this device (repeatable)")
         ->type_name("NAME");
     ops->add_flag("--every-sample", options.every_sample,
-                  "Also those that only make a generated kernel be compiled for another layout")
+                  "Also run samples that only compile a generated kernel for another layout")
         ->needs("--device");
-    ops->add_flag("--markdown", options.markdown, "The table of README")
+    ops->add_flag("--markdown", options.markdown, "Print the table of docs/coverage.md")
         ->needs("--device")
         ->excludes("--json");
 
-    CLI::App* lint = add("lint",
-                         "What a loader would hold against a plugin's library; fails if it "
-                         "would refuse one",
-                         bp::tools::lint, /*loads=*/false);
+    CLI::App* lint =
+        add("lint", "Check why a loader would reject a plugin's library; fails if it would",
+            bp::tools::lint, /*loads=*/false);
     lint->add_option("files", options.files, "Libraries")->required()->type_name("FILE");
 
-    CLI::App* conform =
-        app.add_subcommand("conform", "What a plugin really does, case by case: conform --help");
+    CLI::App* conform = app.add_subcommand(
+        "conform", "Test a plugin with the conformance suite; see conform --help");
     conform->prefix_command()->set_help_flag();
     conform->callback([this, conform] {
       options.arguments = conform->remaining();
@@ -64,16 +66,15 @@ struct CommandLine {
     });
 
     CLI::App* fallbacks =
-        add("fallbacks", "Run a program and print which of its calls ran where, slowest ways first",
+        add("fallbacks", "Run a program and print where each of its calls ran, slowest ways first",
             bp::tools::fallbacks, /*loads=*/false);
     fallbacks->prefix_command()->footer("Then the program: backplane fallbacks python train.py");
-    fallbacks
-        ->add_option("--output", options.file,
-                     "Where to write this; default: the standard error, beside the program's")
+    fallbacks->add_option("--output", options.file, "Write the table here; default: standard error")
         ->type_name("FILE");
     fallbacks->callback([this, fallbacks] {
       options.arguments = fallbacks->remaining();
-      if (options.arguments.empty()) throw CLI::RequiredError("A program behind it");
+      if (options.arguments.empty())
+        throw CLI::RequiredError("A program (backplane fallbacks python train.py)");
       chosen = bp::tools::fallbacks;
     });
 
@@ -82,17 +83,17 @@ struct CommandLine {
                            "host's; fails if they differ",
                            bp::tools::repeat);
     repeat->add_option("file", options.file, "The saved call")->required()->type_name("FILE");
-    repeat->add_option("--device", options.devices, "Where; default: where it ran")
+    repeat
+        ->add_option("--device", options.devices, "Repeat it on this device; default: where it ran")
         ->expected(1)
         ->type_name("NAME");
 
     CLI::App* cache =
-        add("cache", "The compiled kernels on disk", bp::tools::cache, /*loads=*/false);
-    cache->add_flag("--clear", options.clear, "Delete them");
+        add("cache", "Show the compiled kernels on disk", bp::tools::cache, /*loads=*/false);
+    cache->add_flag("--clear", options.clear, "Delete them all");
 
     CLI::App* tune = add("tune",
-                         "Which ways of doing things were found to be the fastest on this machine; "
-                         "with a device or a program, find it out",
+                         "Show which ways of computing are the fastest on this machine, and find it out",
                          bp::tools::tune);
     tune->prefix_command()->footer(
         "Then a program, to decide for its shapes: backplane tune python train.py");
@@ -105,24 +106,22 @@ struct CommandLine {
       chosen = bp::tools::tune;
     });
 
-    CLI::App* backend =
-        add("new-backend", "A project for your own devices, which builds and passes as it is",
-            bp::tools::new_backend, /*loads=*/false);
-    backend->add_option("name", options.name, "Of the devices: acme makes acme:0")->required();
-    backend
-        ->add_option("--dir", options.directory, "A folder that is new or empty; default: the name")
+    CLI::App* backend = add("new-backend", "Create a project for a plugin, ready to build and test",
+                            bp::tools::new_backend, /*loads=*/false);
+    backend->add_option("name", options.name, "Name of the backend: acme makes the device acme:0")
+        ->required();
+    backend->add_option("--dir", options.directory, "A new or empty folder; default: the name")
         ->type_name("DIR");
-    backend->add_flag("--c11", options.c11, "In C instead of C++");
+    backend->add_flag("--c11", options.c11, "Write the project in C instead of C++");
   }
 
  private:
   CLI::App* add(const char* name, const char* description, Command command, bool loads = true) {
     CLI::App* sub = app.add_subcommand(name, description);
-    sub->add_flag("--json", options.json, "For a program instead of a person");
+    sub->add_flag("--json", options.json, "Print JSON");
     if (loads)
-      sub->add_option(
-             "--plugin", options.plugins,
-             "A library, a manifest or a folder of manifests to look at first (repeatable)")
+      sub->add_option("--plugin", options.plugins,
+                      "A library, a manifest or a folder of manifests to search first (repeatable)")
           ->allow_extra_args(false)  // what follows is a name
           ->type_name("PATH");
     sub->callback([this, command] { chosen = command; });
@@ -138,6 +137,10 @@ int main(int argc, char** argv) {
     line.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return line.app.exit(error) == 0 ? 0 : misused;
+  }
+  if (!line.chosen) {
+    std::fputs("backplane: name a command; 'backplane --help' lists them\n", stderr);
+    return misused;
   }
   try {
     return line.chosen(line.options);

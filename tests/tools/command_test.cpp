@@ -37,6 +37,11 @@ TEST(Command, tells_misuse_from_failure) {
   }
 }
 
+TEST(Command, names_a_command_that_does_not_exist) {
+  EXPECT_THAT(run_backplane({"unheard-of"}).err, HasSubstr("not expected: unheard-of"));
+  EXPECT_THAT(run_backplane({"conform", "unheard-of"}).err, HasSubstr("not expected: unheard-of"));
+}
+
 TEST(Command, writes_no_colour_into_a_file) {
   for (const char* name : {"devices", "plugins", "doctor", "ops"})
     EXPECT_EQ(run_backplane({name}).out.find('\033'), std::string::npos) << name;

@@ -101,7 +101,8 @@ TEST(Doctor, shows_the_manifest_and_where_it_looked) {
   const auto examined = run_backplane({"doctor", "--plugin", manifest});
   EXPECT_THAT(examined.out, HasSubstr("Looked for plugins in:\n  " + manifest + " (given)\n"));
   EXPECT_THAT(examined.out, HasSubstr("(beside libbackplane)\n"));
-  EXPECT_THAT(examined.out, HasSubstr("  manifest " + manifest + ": Backplane, abi 1 to "));
+  EXPECT_THAT(examined.out, HasSubstr("  manifest " + manifest +
+                                      ": Backplane (Software device with its own memory and"));
   const json report = json::parse(run_backplane({"doctor", "--json", "--plugin", manifest}).out);
   EXPECT_EQ(report["searched"][0]["path"], manifest);
   EXPECT_EQ(report["plugins"][0]["manifest_fields"]["name"], "reference");
