@@ -104,6 +104,26 @@ std::vector<Tensor> each_at_least(TensorList tensors, Tensor (*at_least)(const T
 
 }  // namespace
 
+Tensor rand_like(const Tensor& input, const TensorOptions& options, Generator* generator) {
+  check_defined("rand_like", input);
+  return named("rand_like", [&] {
+    return rand(input.shape(), options.dtype.value_or(input.dtype()),
+                options.device.value_or(input.device()), generator);
+  });
+}
+
+Tensor randn_like(const Tensor& input, const TensorOptions& options, Generator* generator) {
+  check_defined("randn_like", input);
+  return named("randn_like", [&] {
+    return randn(input.shape(), options.dtype.value_or(input.dtype()),
+                 options.device.value_or(input.device()), generator);
+  });
+}
+
+Tensor arange(const Scalar& end, const TensorOptions& options) {
+  return arange(0, end, 1, options);
+}
+
 Tensor eye(std::int64_t n, std::optional<std::int64_t> m, std::optional<Dtype> dtype,
            std::optional<Device> device) {
   const std::int64_t columns = m.value_or(n);

@@ -40,6 +40,21 @@ TEST(Forms, eye_has_ones_where_both_indices_are_equal) {
   EXPECT_EQ(error_of([] { eye(-1); }), "eye: -1 rows and -1 columns; pass 0 or more");
 }
 
+TEST(Forms, arange_of_one_number_counts_from_0) {
+  EXPECT_EQ(to_vector<std::int64_t>(arange(3)), (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_EQ(doubles(arange(2.5, {.dtype = f64})), (std::vector<double>{0, 1, 2}));
+}
+
+TEST(Forms, random_numbers_are_like_the_input_unless_told_otherwise) {
+  const Tensor like = zeros({2, 3}, {.dtype = f64});
+  Generator first(7), second(7);
+  EXPECT_EQ(doubles(rand_like(like, {}, &first)), doubles(rand({2, 3}, f64, {}, &second)));
+  EXPECT_EQ(doubles(randn_like(like, {}, &first)), doubles(randn({2, 3}, f64, {}, &second)));
+  EXPECT_EQ(rand_like(like).dtype(), f64);
+  EXPECT_EQ(randn_like(like, {.dtype = f32}).dtype(), f32);
+  EXPECT_EQ(error_of([] { rand_like(zeros({2}, {.dtype = i32})); }).substr(0, 10), "rand_like:");
+}
+
 TEST(Forms, linspace_begins_and_ends_where_it_is_told) {
   for (const std::int64_t steps : {2, 3, 7, 100}) {
     const std::vector<double> values = doubles(linspace(0.1, 0.7, steps, f64));

@@ -47,6 +47,15 @@ inline Tensor normal(double mean, double std, IntList size, const TensorOptions&
   return normal(mean, std, size, options.dtype, options.device, generator);
 }
 
+// Random numbers in the shape of `input`, by default of its dtype and on its device.
+BP_API Tensor rand_like(const Tensor& input, const TensorOptions& options = {},
+                        Generator* generator = nullptr);
+BP_API Tensor randn_like(const Tensor& input, const TensorOptions& options = {},
+                         Generator* generator = nullptr);
+
+// From 0 up to `end`, in steps of 1.
+BP_API Tensor arange(const Scalar& end, const TensorOptions& options = {});
+
 // [n, m] (m: n), zeros with ones where both indices are equal.
 BP_API Tensor eye(std::int64_t n, std::optional<std::int64_t> m = std::nullopt,
                   std::optional<Dtype> dtype = std::nullopt,
