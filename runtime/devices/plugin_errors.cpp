@@ -44,8 +44,10 @@ Error plugin_error(DeviceRecord& record, bp_code code, std::string_view found_by
   if (!known) message += fmt::format(" (it returned {}, which is not a bp_code)", code);
   const auto error_class = known ? static_cast<ErrorClass>(code) : ErrorClass::internal;
   const std::string plugin = record.backend ? record.backend->name : "none";
+  const std::string begin = fmt::format("{}: ", what);  // kernels may have written it themselves
   std::string text =
-      fmt::format("{}: {} (plugin {}, device {})", what, message, plugin, record.name);
+      fmt::format("{}{} (plugin {}, device {})", message.starts_with(begin) ? "" : begin, message,
+                  plugin, record.name);
   if (code == BP_DEVICE_LOST) {
     DeviceState& state = state_of(record);
     const std::lock_guard lock(state.mutex);

@@ -40,5 +40,14 @@ TEST(CallNumber, that_nobody_gave_out_leaves_the_error_as_it_is) {
   }
 }
 
+TEST(PluginError, names_an_operator_once_that_the_plugin_has_named) {
+  FakePlugin fake;
+  const Registered registered(fake);
+  DeviceRecord& record = registered.record();
+  say(BP_BAD_ARGUMENT, "gather: index 7 is out of range");
+  EXPECT_EQ(std::string(plugin_error(record, BP_BAD_ARGUMENT, "gather").what()),
+            "gather: index 7 is out of range (plugin acme, device acme:0)");
+}
+
 }  // namespace
 }  // namespace bp::test
