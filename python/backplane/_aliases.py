@@ -2,6 +2,7 @@
 
 from . import _core
 from ._core import Tensor
+from ._named import named
 
 _rows = _core.operators
 
@@ -59,9 +60,12 @@ def in_place(function, name):
     def write(input, *args, **keywords):
         return input.copy_(function(input, *args, **keywords))
 
-    write.__name__ = write.__qualname__ = name
     write.__doc__ = f"{name.removesuffix('_')}, written into `input` itself, which is returned."
-    return write
+    return named(write, name)
+
+
+def _under(function, name):
+    return function.under(name) if isinstance(function, _core.Operator) else named(function, name)
 
 
 def add_to(functions):
@@ -73,8 +77,8 @@ def add_to(functions):
     for name, known in ALIASES.items():
         for ending in ("", "_"):
             if known + ending in functions:
-                functions[name + ending] = functions[known + ending]
+                functions[name + ending] = _under(functions[known + ending], name + ending)
                 if hasattr(Tensor, known + ending):
-                    setattr(Tensor, name + ending, getattr(Tensor, known + ending))
+                    setattr(Tensor, name + ending, _under(getattr(Tensor, known + ending), name + ending))
     for name in ("det", "inverse", "pinverse", "slogdet", "matrix_power", "matrix_exp"):
         setattr(Tensor, name, functions[name])

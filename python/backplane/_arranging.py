@@ -1,7 +1,7 @@
 """Functions by PyTorch's names that change shapes, choose elements and put them: made of several rows, or of forms of
 one."""
 
-from . import _core
+from . import _core, _named
 from ._core import Tensor, forms as _forms
 
 _rows = _core.operators
@@ -264,6 +264,7 @@ def take_along_dim(input, indices, dim=None):
 
 
 __all__ = [name for name in dir() if not name.startswith("_") and name != "Tensor"]
+_named.name_all(globals(), __all__)
 _METHODS = """adjoint argwhere broadcast_to dsplit fliplr flipud hsplit index_fill index_put_ masked_fill nonzero ravel
     repeat_interleave rot90 scatter select_scatter slice_scatter sum_to_size take take_along_dim tensor_split
     vsplit""".split()

@@ -1,6 +1,6 @@
 """Functions by PyTorch's names that compare, order and compute: made of several rows, or of forms of one."""
 
-from . import _core
+from . import _core, _named
 from ._core import Tensor, forms as _forms
 
 _rows = _core.operators
@@ -292,6 +292,8 @@ def corrcoef(input):
 
 def trapezoid(y, x=None, *, dx=1.0, dim=-1):
     """The integral of `y` along `dim` by trapezoids, whose corners lie at `x`, or `dx` apart."""
+    if y.ndim == 0:
+        raise ValueError("trapezoid: y has no dimensions; give a vector at least")
     sums = y.narrow(dim, 1, y.shape[dim] - 1) + y.narrow(dim, 0, y.shape[dim] - 1)
     if x is None:
         return sums.sum(dim) * (dx / 2)
@@ -381,6 +383,7 @@ def can_cast(from_, to):
 
 
 __all__ = [name for name in dir() if not name.startswith("_") and name != "Tensor"]
+_named.name_all(globals(), __all__)
 _METHODS = """allclose amax amin argsort clamp clamp_max clamp_min corrcoef cov dist div div_ equal float_power
     is_nonzero is_same_size is_signed isreal logdet median msort nanmedian nanquantile norm polygamma positive quantile
     std unique var vdot""".split()

@@ -242,6 +242,8 @@ class Operator:
     @property
     def schema(self) -> Str:
         """The operator's schema, one line of text."""
+    def under(self, name: Str, /) -> Operator:
+        """The operator under another name, which its errors begin with."""
     def __call__(self, *args: Any, **keywords: Any) -> Any: ...
 
 operators: dict[Str, Operator]

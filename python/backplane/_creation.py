@@ -2,7 +2,7 @@
 
 import math
 
-from . import _core
+from . import _core, _named
 from ._core import Tensor, forms as _forms
 
 _rows = _core.operators
@@ -195,5 +195,6 @@ def random_(self, from_=0, to=None, *, generator=None):
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 
 __all__ = [name for name in dir() if not name.startswith("_") and name not in ("math", "Tensor")]
+_named.name_all(globals(), __all__)
 for _name in ("bernoulli_", "exponential_", "normal_", "random_", "uniform_"):
     setattr(Tensor, _name, globals()[_name])

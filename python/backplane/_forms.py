@@ -1,7 +1,7 @@
 """Functions of several forms, as PyTorch has them, made of the table's rows; and the methods of Tensor that are
 written in Python."""
 
-from . import _core
+from . import _core, _named
 from ._core import Tensor
 from ._exchange import from_numpy, to_numpy
 
@@ -122,6 +122,7 @@ Tensor.numpy = to_numpy
 Tensor.__array__ = _array
 Tensor.__reduce_ex__ = _reduce
 Tensor.__deepcopy__ = _deepcopy
+_named.name_all(globals(), __all__)
 Tensor.max, Tensor.min, Tensor.split = max, min, split
 Tensor.expand_as = lambda self, other: self.expand(other.shape)
 Tensor.view_as = lambda self, other: self.view(other.shape)

@@ -48,6 +48,15 @@ PyObject* class_of(nb::exception_type type) {
   }
 }
 
+// `is_late` tells those that names of calls must not be put before (_named.py).
+void set_error(const Error& error) {
+  PyObject* const type = class_of(error.error_class());
+  const nb::object made = nb::steal(PyObject_CallFunction(type, "s", error.what()));
+  if (!made.is_valid()) return;
+  if (error.is_late() && PyObject_SetAttrString(made.ptr(), "is_late", Py_True) != 0) return;
+  PyErr_SetObject(type, made.ptr());
+}
+
 }  // namespace
 
 void stay_until_the_process_ends() {
@@ -66,7 +75,7 @@ void set_python_error() {
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const Error& error) {
-    PyErr_SetString(class_of(error.error_class()), error.what());
+    set_error(error);
   } catch (const nb::builtin_exception& error) {  // nb::type_error and the like
     PyErr_SetString(class_of(error.type()), error.what());
   } catch (const std::bad_alloc&) {
@@ -114,7 +123,7 @@ void add_errors(nb::module_& module) {
     try {
       std::rethrow_exception(exception);
     } catch (const Error& error) {
-      PyErr_SetString(class_of(error.error_class()), error.what());
+      set_error(error);
     }
   });
 }

@@ -29,6 +29,7 @@ struct Function {
   int spread = -1;
   bool takes_out = false;
   bool makes_leaves = false;            // takes requires_grad=
+  bool is_second_name = false;          // of an operator, which its errors do not name
   PyTypeObject* result_type = nullptr;  // named results
 };
 
@@ -233,6 +234,17 @@ PyObject* call_bound(const Function& function, const Bound& bound) {
   return tuple_of(function, std::move(results));
 }
 
+// Of the exception that Python is to raise.
+void rename_error(const std::string& name) {
+  nb::python_error error;
+  try {
+    nb::module_::import_("backplane._named").attr("rename")(error.value(), name);
+  } catch (
+      const nb::python_error&) {  // as the interpreter ends: the other name is better than none
+  }
+  error.restore();
+}
+
 PyObject* call_function(PyObject* self, PyObject* const* args, std::size_t num_args,
                         PyObject* keywords) noexcept {
   const Function& function = *reinterpret_cast<FunctionObject*>(self)->function;
@@ -242,6 +254,7 @@ PyObject* call_function(PyObject* self, PyObject* const* args, std::size_t num_a
         Bound(function, args, static_cast<std::size_t>(PyVectorcall_NARGS(num_args)), keywords));
   } catch (...) {
     set_python_error();
+    if (function.is_second_name) rename_error(function.name);
     return nullptr;
   }
 }
@@ -273,6 +286,23 @@ PyObject* reduce(PyObject* self, PyObject*) {
   return get_name(self, nullptr);  // found by its name in the module, as functions are
 }
 
+PyObject* make_object(PyTypeObject* type, const Function& function) {
+  auto* object = PyObject_New(FunctionObject, type);
+  if (!object) return nullptr;
+  object->call = call_function;
+  object->function = &function;
+  return reinterpret_cast<PyObject*>(object);
+}
+
+PyObject* under(PyObject* self, PyObject* name) {
+  const char* text = PyUnicode_AsUTF8AndSize(name, nullptr);
+  if (!text) return nullptr;
+  Function& function = functions().emplace_back(*reinterpret_cast<FunctionObject*>(self)->function);
+  function.name = text;
+  function.is_second_name = true;
+  return make_object(Py_TYPE(self), function);
+}
+
 PyTypeObject* make_function_type() {
   static PyGetSetDef attributes[] = {
       {"__name__", get_name, nullptr, nullptr, nullptr},
@@ -281,7 +311,10 @@ PyTypeObject* make_function_type() {
       {"__doc__", get_doc, nullptr, nullptr, nullptr},
       {"schema", get_schema, nullptr, "The operator's schema, one line of text.", nullptr},
       {}};
-  static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
+  static PyMethodDef methods[] = {
+      {"__reduce__", reduce, METH_NOARGS, nullptr},
+      {"under", under, METH_O, "The operator under another name, which its errors begin with."},
+      {}};
   static PyMemberDef members[] = {
       {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, call), READONLY, nullptr}, {}};
   static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -368,11 +401,8 @@ void add_operators(nb::module_& module) {
   nb::dict operators;
   const auto add = [&](bp::Operator& op, Form form) {
     const Function& function = describe(op, form);
-    auto* object = PyObject_New(FunctionObject, type);
-    if (!object) throw nb::python_error();
-    object->call = call_function;
-    object->function = &function;
-    const nb::object held = nb::steal(reinterpret_cast<PyObject*>(object));
+    const nb::object held = nb::steal(make_object(type, function));
+    if (!held.is_valid()) throw nb::python_error();
     operators[function.name.c_str()] = held;
     const std::vector<SchemaArgument>& arguments = op.schema->arguments;
     const bool is_method = !arguments.empty() && arguments[0].type == ArgumentType::tensor &&

@@ -464,7 +464,7 @@ def test_forms():
 def test_second_names():
     for name, row in bp._aliases.ALIASES.items():
         if hasattr(bp, row):
-            assert getattr(bp, name) is getattr(bp, row), name
+            assert getattr(bp, name).__name__ == name and pickle.loads(pickle.dumps(getattr(bp, name))).__name__ == name
     x = bp.tensor([1.0, -2.0])
     assert (
         x.absolute_() is x
@@ -473,6 +473,35 @@ def test_second_names():
         and x.greater(1).tolist() == [False, True]
     )
     assert x.subtract_(1) is x and x.swapaxes(0, 0).tolist() == [0, 1] and bp.concat([x, x]).shape == (4,)
+
+
+def test_errors_name_the_function_that_was_called():
+    x = bp.ones(2, 3)
+    for call, name in (
+        (lambda: bp.mm(x, x), "mm"),
+        (lambda: bp.det(x), "det"),
+        (lambda: bp.subtract(x, bp.ones(4)), "subtract"),
+        (lambda: x.greater_(bp.ones(4)), "greater_"),
+        (lambda: x.logical_and_(bp.ones(5, 2, 3)), "logical_and_"),
+        (lambda: bp.rand_like(x, dtype=bp.int64), "rand_like"),
+        (lambda: bp.trapezoid(x, bp.ones(5)), "trapezoid"),
+        (lambda: bp.amax(bp.ones(0)), "amax"),
+        (lambda: x.swapaxes(0, "a"), "swapaxes"),
+        (lambda: bp.absolute(1), "absolute"),
+        (lambda: bp.absolute(), "absolute"),
+        (lambda: bp.vsplit(x, "a"), "vsplit"),
+        (lambda: bp.max(x, 7), "max"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=rf"^{name}(\(\))?:? "):
+            call()
+
+
+def test_an_error_of_earlier_work_keeps_its_name():
+    x = bp.ones(3, device="reference_primitives")
+    bp.gather(x, 0, bp.tensor([7], device="reference_primitives"))
+    with pytest.raises(ValueError, match="^gather: ") as caught:
+        bp.equal(x, x)
+    assert caught.value.is_late
 
 
 def test_objects_do_not_survive_their_last_reference():

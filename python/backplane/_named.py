@@ -1,0 +1,43 @@
+"""Errors name the function that was called, not one that it is made of."""
+
+import functools
+import re
+import sys
+import types
+
+from . import _core
+
+_BEGINNING = re.compile(r"(\w+)(?=\(\) |: )")  # "gt: ...", "gt() takes ..."
+
+
+def named(function, name):
+    """`function` under the name `name`, with which the sentences of its errors begin."""
+
+    @functools.wraps(function)
+    def call(*args, **keywords):
+        try:
+            return function(*args, **keywords)
+        except (TypeError, ValueError, IndexError, _core.Error) as error:
+            rename(error, name)
+            raise
+
+    call.__name__, call.__qualname__, call.__module__ = name, name, "backplane"  # where pickle finds it
+    return call
+
+
+def name_all(functions, names):
+    """Replaces those of the `names` that are written in Python by their `named` forms."""
+    for name in names:
+        if isinstance(functions[name], types.FunctionType):
+            functions[name] = named(functions[name], name)
+
+
+def rename(error, name):
+    """Puts `name` in the place of the operator or function that the error's sentence begins with. Errors of earlier work stay."""
+    sentence = error.args[0] if error.args else None
+    if not isinstance(sentence, str) or hasattr(error, "is_late"):
+        return
+    found = _BEGINNING.match(sentence)
+    homes = (_core.operators, vars(_core), vars(_core.forms), vars(_core.Tensor), vars(sys.modules["backplane"]))
+    if found and found[1] != name and any(found[1] in home for home in homes):
+        error.args = (name + sentence[found.end() :], *error.args[1:])
