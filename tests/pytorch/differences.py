@@ -101,13 +101,13 @@ BESIDE_NAN = {"pow": "the power of 0 is 1, of NaN as well, as of real numbers", 
 
 # What is not of one row.
 GENERAL = """
-* `conj` makes its result at once, where PyTorch marks it; transforms of float16 and bfloat16 compute in float32; `stft` of complex
-  signals needs onesided=false, and so does `istft` of spectra with both sides, which PyTorch finds out. Where no window reaches,
-  `istft` divides by 0, where PyTorch waits for the device and raises an error.
-* Out of range: an index outside of a tensor is an error at the latest when its stream is synchronized, and names the operator.
-* Random numbers are Philox's as `philox` defines them, the same on every device; PyTorch's differ from device to device.
-* `median`, `nanmedian`, `sort` and `topk` of equal elements may name another index than PyTorch, which leaves that open.
-* `linspace`, windows and `fftfreq` are made in float64 and rounded once; PyTorch makes them in their dtype.
+* `conj` computes its result at once, where PyTorch only marks it; transforms of float16 and bfloat16 compute in float32; `stft` of complex
+  signals and `istft` of two-sided spectra need onesided=false, which PyTorch detects by itself. Where no window reaches, `istft` divides by
+  0; PyTorch waits for the device and raises an error.
+* An index out of range is an error at the latest when the stream is synchronized, and the error names the operator.
+* Random numbers come from Philox as `philox` defines it, and are the same on every device; PyTorch's differ from device to device.
+* For equal elements, `median`, `nanmedian`, `sort` and `topk` may return other indices than PyTorch, which does not specify them.
+* `linspace`, windows and `fftfreq` are computed in float64 and rounded once; PyTorch computes them in their dtype.
 * `binary_cross_entropy` passes no gradient on at exactly 0 and 1, where PyTorch's is 1e12.
 * `index_add` refuses bools; `searchsorted` refuses a sequence and values of two dtypes; `median` of no whole numbers is an error.
 * `quantile` finds its place in float64, so that 'nearest' may take another neighbour than PyTorch, which rounds in the input's dtype.
@@ -141,10 +141,10 @@ GENERAL = """
 def page():
     names = json.loads((ROOT / "tests/pytorch/names.json").read_text())
     lines = [
-        "# Where it is not as in PyTorch\n",
-        "Written by `tests/pytorch/differences.py`. Names of operators and arguments, dtypes, promotion, NaN and empty inputs are",
-        "PyTorch's, which `tests/pytorch/` holds row by row, forward and backward, on every sample; what follows is left out there, for",
-        "these reasons. Beside it each device is allowed its row's tolerance.\n",
+        "# Where Backplane differs from PyTorch\n",
+        "Names of operators and arguments, dtypes, promotion, NaN and empty inputs are PyTorch's. `tests/pytorch/` compares each row (an",
+        "operator of [the table](operators.md)), forward and backward, on every sample, within the row's tolerance. The differences below are",
+        "excluded from that, each with its reason. `tests/pytorch/differences.py` writes this page.\n",
         "## In general",
         GENERAL,
         "## Results and derivatives of single rows\n",

@@ -10,23 +10,23 @@ from compare_rows import ROOT
 PAGE = ROOT / "docs/opinfo.md"
 HEAD = """# PyTorch's own samples
 
-PyTorch tests itself by `op_db`, a list of its functions with samples of their arguments. This page is written by
-`tests/pytorch/compare_opinfo.py --full --write`: each sample whose function we have is called here too, on the device `{device}`,
-in float32, float64, int64, bool and complex64, from memory with gaps as well, and with the reference inputs. In float64 the gradient
-of the results, weighted by random numbers, is compared as well. PyTorch is {version}; up to {samples} samples, {strided} of them
-with gaps, and {references} reference inputs of each entry and dtype are taken, from all over its lists; the seeds are fixed.{date}
+PyTorch tests itself with `op_db`, a list of its functions with samples of their arguments. This page is written by
+`tests/pytorch/compare_opinfo.py --full --write`: each sample whose function Backplane has is called here too, on the device `{device}`,
+in float32, float64, int64, bool and complex64, also from memory with gaps, and with the reference inputs. In float64 the gradient
+of the results, weighted by random numbers, is compared too. PyTorch is {version}; up to {samples} samples, {strided} of them
+with gaps, and {references} reference inputs of each entry and dtype are taken, spread over its lists; the seeds are fixed.{date}
 
 ```sh
 tests/pytorch/compare_opinfo.py --name cumsum --verbose    # one entry, every call that differs
 ```
 
-Results agree if they have the same shape and dtype, and the same bits where the row's tolerance is `exact`; where it is
-N ulp, up to N + {ulps} ulp, since PyTorch rounds too; else to {loose32:g} in float32 and {loose64:g} in float64, as gradients do. Where the
-row is not exact, a float32 passes as well if it is no further from what PyTorch gives in float64 than twice PyTorch's and the
-row's bound, and so does any complex64, whose products are sums; a float64 of which terms cancelled is measured by the largest element.
+Results agree if they have the same shape and dtype, and are within the tolerance of the row (the operator's entry in
+[the table](operators.md)): the same bits for `exact`; for N ulp, up to N + {ulps} ulp, since PyTorch rounds too; otherwise {loose32:g} in float32 and {loose64:g} in float64, as for gradients. If the
+row is not exact, a float32 or complex64 result also passes if its distance from PyTorch's float64 result is at most twice PyTorch's own
+plus the row's bound; a float64 result whose terms cancelled is measured by the largest element.
 
 **{num_entries} of {num_all} entries are compared: {passed} of {compared} calls and {derived_passed} of {derived} gradients agree.**
-What does not is listed with its reason in [differences.md](differences.md), and a difference that is gone makes the test fail.
+The others are listed with their reasons in [differences.md](differences.md); the test also fails if a listed difference no longer exists.
 """
 
 
