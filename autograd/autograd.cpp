@@ -145,6 +145,12 @@ void set_grad(const Tensor& tensor, const Tensor& gradient) {
   leaf->set_gradient(gradient);
 }
 
+bool is_grad(const Tensor& leaf, const Tensor& gradient) {
+  check_defined("is_grad", leaf);
+  const Leaf* place = leaf_of(leaf);
+  return place && gradient.defined() && place->has_gradient(gradient);
+}
+
 void retain_grad(const Tensor& tensor) {
   const Edge edge = checked_edge("retain_grad", tensor);
   if (edge.node->is_leaf()) return;

@@ -130,9 +130,9 @@ void Leaf::apply(std::span<Tensor> gradients, std::span<Tensor>) {
   const std::lock_guard lock(mutex_);
   if (!gradient_.defined()) {
     const bool is_kept = is_grad_enabled() || (is_alone(incoming) && incoming.is_contiguous());
-    gradient_ = is_kept ? incoming : clone(incoming);
+    put(is_kept ? incoming : clone(incoming));
   } else if (is_grad_enabled() || variable_of(*gradient_.impl())) {
-    gradient_ = add(gradient_, incoming);  // what may be differentiated again is not written over
+    put(add(gradient_, incoming));  // what may be differentiated again is not written over
   } else {
     add_(gradient_, incoming);
   }
@@ -145,7 +145,12 @@ Tensor Leaf::gradient() const {
 
 void Leaf::set_gradient(Tensor gradient) {
   const std::lock_guard lock(mutex_);
+  put(std::move(gradient));
+}
+
+void Leaf::put(Tensor gradient) {
   gradient_ = std::move(gradient);
+  shown_.store(gradient_.impl(), std::memory_order_relaxed);
 }
 
 void Leaf::expect(const Tensor& values) {

@@ -1,6 +1,7 @@
 // What a tensor that takes part in derivatives carries: where its gradient goes.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -106,6 +107,9 @@ class Leaf final : public Node, public Pooled {
 
   Tensor gradient() const;
   void set_gradient(Tensor gradient);
+  bool has_gradient(const Tensor& gradient) const {
+    return shown_.load(std::memory_order_relaxed) == gradient.impl();
+  }
   // set_data has given the tensor another shape, dtype or device: what was recorded before has no gradient for it.
   void expect(const Tensor& values);
   // Throws bad_argument for such a gradient.
@@ -113,10 +117,12 @@ class Leaf final : public Node, public Pooled {
 
  private:
   void destroy() override { delete this; }
+  void put(Tensor gradient);
   // Guards the gradient, held over the addition: that is a call which comes back to no leaf, and an
   // error in it must leave the sum so far where it was.
   mutable std::mutex mutex_;
   Tensor gradient_;
+  std::atomic<const TensorImpl*> shown_ = nullptr;  // that of gradient_, for those who only compare
   Tensor expected_;  // without memory; undefined before the first set_data
 };
 

@@ -22,7 +22,7 @@ endmacro()
 # bp_python_module(NAME SOURCES FILE... LIBS TARGET...) makes backplane/_core in the build's python/.
 function(bp_python_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
-  nanobind_add_module(${name} STABLE_ABI FREE_THREADED NB_DOMAIN backplane NB_STATIC ${arg_SOURCES})
+  nanobind_add_module(${name} STABLE_ABI FREE_THREADED NB_DOMAIN backplane NB_STATIC NOMINSIZE ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE backplane bp_warnings fmt::fmt ${arg_LIBS})
   # As a system's headers, whose warnings are not ours; a target's own place would come first.
   target_include_directories(${name} SYSTEM BEFORE PRIVATE "${NB_DIR}/include")

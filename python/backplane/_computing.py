@@ -96,6 +96,17 @@ def clamp(input, min=None, max=None):
     return _rows["clamp_min"](input, min) if max is None else _rows["clamp"](input, min, max)
 
 
+def clamp_(input, min=None, max=None):
+    """clamp, written into `input` itself, which is returned."""
+    if min is None and max is None:
+        raise ValueError("clamp_: give min, max, or both")
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return input.copy_(clamp(input, min, max))
+    if min is None:
+        return _rows["clamp_max_"](input, max)
+    return _rows["clamp_min_"](input, min) if max is None else _rows["clamp_"](input, min, max)
+
+
 def clamp_min(input, min):
     """Each element, or `min` where that is larger: a number or a tensor."""
     return _rows["maximum" if isinstance(min, Tensor) else "clamp_min"](input, min)
@@ -384,7 +395,7 @@ def can_cast(from_, to):
 
 __all__ = [name for name in dir() if not name.startswith("_") and name != "Tensor"]
 _named.name_all(globals(), __all__)
-_METHODS = """allclose amax amin argsort clamp clamp_max clamp_min corrcoef cov dist div div_ equal float_power
+_METHODS = """allclose amax amin argsort clamp clamp_ clamp_max clamp_min corrcoef cov dist div div_ equal float_power
     is_nonzero is_same_size is_signed isreal logdet median msort nanmedian nanquantile norm polygamma positive quantile
     std unique var vdot""".split()
 for _name in _METHODS:

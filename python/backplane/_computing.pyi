@@ -76,6 +76,9 @@ def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Numbe
         ValueError: both are.
     """
 
+def clamp_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+    """clamp, written into `input` itself, which is returned."""
+
 def clamp_min(input: Tensor, min: Tensor | Number) -> Tensor:
     """Each element, or `min` where that is larger: a number or a tensor."""
 

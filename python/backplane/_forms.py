@@ -83,25 +83,44 @@ def randint(low, high=None, size=None, **keywords):
 
 
 def _reduce(self, protocol=None):
-    """Pickled by values, since another process may not have the device's memory."""
-    here = self.detach().cpu().contiguous()
-    state = (_core.bytes_of(here), here.dtype, tuple(here.shape), str(self.device), self.requires_grad and self.is_leaf)
-    return _rebuild, state
+    """Pickled by values, since another process may not have the device's memory. They lie there in the same order, so that
+    channels last stays so."""
+    here = self.detach()
+    order = sorted(range(here.ndim), key=here.stride, reverse=True)
+    if here.is_contiguous() or not here.permute(order).is_contiguous():
+        order = None
+    here = (here if order is None else here.permute(order)).cpu().contiguous()
+    wants_grad = self.requires_grad and self.is_leaf
+    content = (_core.bytes_of(here), here.dtype, tuple(here.shape), str(self.device), wants_grad, order, type(self))
+    return _rebuild, content, self.__dict__ or None
 
 
-def _rebuild(raw, dtype, shape, device, requires_grad):
+def _rebuild(raw, dtype, shape, device, requires_grad, order=None, cls=Tensor):
     made = _core.tensor_of_bytes(raw, dtype, shape).to(device)
+    if order is not None:
+        made = made.permute([order.index(dim) for dim in range(len(order))])
+    return _as_class(cls, made, requires_grad)
+
+
+def _as_class(cls, values, requires_grad):
+    made = values
+    if cls is not Tensor:
+        made = cls.__new__(cls)  # its __init__ may ask for something else
+        Tensor.__init__(made, values)
     return made.requires_grad_() if requires_grad else made
+
+
+def _copy(self):
+    """Over the same memory, as copy.copy of PyTorch's."""
+    made = _as_class(type(self), self.detach(), self.requires_grad)
+    made.__dict__.update(self.__dict__)
+    return made
 
 
 def _deepcopy(self, memo):
     if not self.is_leaf:
         raise ValueError("copy.deepcopy: the tensor was made by recorded calls; copy a leaf, or detach() it")
-    made = self.detach().clone()
-    if type(self) is not Tensor:
-        made = type(self)(made)
-    memo[id(self)] = made
-    made.requires_grad_(self.requires_grad)
+    made = memo[id(self)] = _as_class(type(self), self.detach().clone(), self.requires_grad)
     if self.grad is not None:
         made.grad = self.grad.detach().clone()
     if self.__dict__:
@@ -121,6 +140,7 @@ def _array(self, dtype=None, copy=None):
 Tensor.numpy = to_numpy
 Tensor.__array__ = _array
 Tensor.__reduce_ex__ = _reduce
+Tensor.__copy__ = _copy
 Tensor.__deepcopy__ = _deepcopy
 _named.name_all(globals(), __all__)
 Tensor.max, Tensor.min, Tensor.split = max, min, split

@@ -54,9 +54,9 @@ __all__ = [
     "minimum", "minimum_", "neg", "neg_", "abs", "abs_", "exp", "exp_", "log", "log_", "sqrt", "sqrt_", "sin", "sin_",
     "cos", "cos_", "tanh", "tanh_", "sigmoid", "sigmoid_", "relu", "relu_", "floor", "floor_", "ceil", "ceil_", "trunc",
     "trunc_", "round", "round_", "reciprocal", "reciprocal_", "rsqrt", "rsqrt_", "square", "square_", "pow", "pow_",
-    "clamp_", "clamp_min_", "clamp_max_", "erf", "erf_", "expm1", "expm1_", "log1p", "log1p_", "silu", "silu_", "gelu",
-    "gelu_", "gelu_tanh", "gelu_tanh_", "elu", "elu_", "leaky_relu", "leaky_relu_", "softplus", "softplus_",
-    "hardswish", "hardswish_", "hardsigmoid", "hardsigmoid_", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
+    "clamp_min_", "clamp_max_", "erf", "erf_", "expm1", "expm1_", "log1p", "log1p_", "silu", "silu_", "gelu", "gelu_",
+    "gelu_tanh", "gelu_tanh_", "elu", "elu_", "leaky_relu", "leaky_relu_", "softplus", "softplus_", "hardswish",
+    "hardswish_", "hardsigmoid", "hardsigmoid_", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
     "chebyshev_polynomial_v", "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t",
     "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
     "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
@@ -3398,15 +3398,6 @@ def pow_(input: Tensor, exponent: Tensor | Number) -> Tensor:
     Written into `input` itself.
     """
 
-def clamp_(input: Tensor, min: Number, max: Number) -> Tensor:
-    """clamp(Tensor input, Scalar min, Scalar max) -> Tensor
-
-    `input` limited to at least min and then to at most max, elementwise; NaN stays NaN. A bound outside of the range of
-    an integer dtype counts as the nearest number inside.
-
-    Written into `input` itself.
-    """
-
 def clamp_min_(input: Tensor, min: Number) -> Tensor:
     """clamp_min(Tensor input, Scalar min) -> Tensor
 
@@ -5053,7 +5044,7 @@ absolute_ = abs_
 
 from ._computing import clamp as clip
 
-clip_ = clamp_
+from ._computing import clamp_ as clip_
 
 arccos = acos
 
@@ -5317,6 +5308,9 @@ class TensorOperators:
         Raises:
         ValueError: both are.
         """
+
+    def clamp_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+        """clamp, written into `input` itself, which is returned."""
 
     def clamp_min(self, min: Tensor | Number) -> Tensor:
         """Each element, or `min` where that is larger: a number or a tensor."""
@@ -7928,15 +7922,6 @@ class TensorOperators:
 
         `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
         `input` is 1 or -1.
-
-        Written into `input` itself.
-        """
-
-    def clamp_(self, min: Number, max: Number) -> Self:
-        """clamp(Tensor input, Scalar min, Scalar max) -> Tensor
-
-        `input` limited to at least min and then to at most max, elementwise; NaN stays NaN. A bound outside of the
-        range of an integer dtype counts as the nearest number inside.
 
         Written into `input` itself.
         """

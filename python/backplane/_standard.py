@@ -1,6 +1,6 @@
 """What the array API standard asks of Tensor beyond PyTorch's names."""
 
-from ._core import Tensor
+from ._core import Tensor, _size_attribute
 
 _shape_of = Tensor.size  # PyTorch's method
 
@@ -25,6 +25,6 @@ def _namespace(self, *, api_version=None):
 def _to_device(self, device, /, *, stream=None):
     return self.to(device)
 
-Tensor.size = property(_size, doc="The number of elements; called, the shape, or the size of one dimension.")
+Tensor.size = _size_attribute(_size)  # x.size() calls PyTorch's method without a detour
 Tensor.__array_namespace__ = _namespace
 Tensor.to_device = _to_device

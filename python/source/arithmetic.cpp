@@ -140,9 +140,7 @@ int slot_truth(PyObject* self) noexcept {
                        static_cast<long long>(tensor.numel()));
           throw nb::python_error();
         }
-        const Scalar value = is_ready(tensor) ? item<Scalar>(tensor)
-                                              : without_gil([&] { return item<Scalar>(tensor); });
-        return value.to_bool() ? 1 : 0;
+        return item_of(tensor).to_bool() ? 1 : 0;
       },
       -1);
 }

@@ -49,8 +49,8 @@ PyObject* leaf(const Tensor& self) {
 PyObject* wants_grad(const Tensor& self) {
   return truth(requires_grad(self));
 }
-PyObject* gradient(const Tensor& self) {
-  return object_of(grad(self));
+PyObject* gradient(PyObject* self, void*) {
+  return guarded([&] { return gradient_object(self); });
 }
 PyObject* data(const Tensor& self) {
   return wrap(detach(self));
@@ -95,6 +95,7 @@ int set_wants_grad(PyObject* self, PyObject* value, void*) {
       [&] {
         if (!value || !PyBool_Check(value)) throw nb::type_error("requires_grad must be a bool");
         set_requires_grad(self_of(self), value == Py_True);
+        if (value == Py_False) drop_gradient_object(self);
         return 0;
       },
       -1);
@@ -104,6 +105,7 @@ int set_gradient(PyObject* self, PyObject* value, void*) {
       [&] {
         const bool is_none = !value || value == Py_None;
         set_grad(self_of(self), is_none ? Tensor() : tensor_of(value, "grad"));
+        drop_gradient_object(self);
         if (!is_none) remember_object(value);
         return 0;
       },
@@ -141,8 +143,8 @@ PyGetSetDef attributes[] = {
     {"is_leaf", getter<leaf>, nullptr, "Whether no recorded call made it.", nullptr},
     {"requires_grad", getter<wants_grad>, set_wants_grad,
      "Whether derivatives are recorded for it.", nullptr},
-    {"grad", getter<gradient>, set_gradient,
-     "The derivative that backward() has accumulated, or None.", nullptr},
+    {"grad", gradient, set_gradient, "The derivative that backward() has accumulated, or None.",
+     nullptr},
     {"data", getter<data>, set_memory,
      "The same values outside of every record; assigned, the tensor has the other's memory.",
      nullptr},

@@ -7,6 +7,7 @@
 #include <backplane/autograd/anomaly.hpp>
 
 #include "objects.hpp"
+#include "same_object.hpp"
 
 namespace bp::python {
 namespace {
@@ -43,7 +44,7 @@ Tensor call_hook(const nb::object& hook, const Tensor& gradient) {
   });
 }
 
-void add_hooks(nb::class_<Tensor>& tensor) {
+void add_hooks(TensorClass& tensor) {
   tensor.def(
       "_register_hook",
       [](const Tensor& self, nb::callable hook) {
@@ -171,7 +172,7 @@ void add_scopes(nb::module_& module) {
       nb::arg("function"), nb::arg("args"));
 }
 
-void add_backward(nb::module_& module, nb::class_<Tensor>& tensor) {
+void add_backward(nb::module_& module, TensorClass& tensor) {
   tensor.def(
       "backward",
       [](const Tensor& self, nb::handle gradient, std::optional<bool> retain_graph,
@@ -229,11 +230,12 @@ std::shared_ptr<nb::object> shared(nb::handle object) {
           }};
 }
 
-void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor) {
+void add_autograd(nb::module_& module, TensorClass& tensor) {
   tensor.def(
       "requires_grad_",
       [](nb::object self, bool wanted) {
         set_requires_grad(self_of(self.ptr()), wanted);
+        if (!wanted) drop_gradient_object(self.ptr());
         return self;
       },
       nb::arg("requires_grad") = true);

@@ -173,7 +173,7 @@ PyType_Slot indexing_slots[] = {{Py_mp_subscript, reinterpret_cast<void*>(get)},
                                 {Py_mp_ass_subscript, reinterpret_cast<void*>(set)},
                                 {0, nullptr}};
 
-void add_iteration(nb::class_<Tensor>& tensor) {
+void add_iteration(TensorClass& tensor) {
   tensor.def("__iter__", [](const Tensor& self) {
     if (self.ndim() == 0)
       throw nb::type_error("a tensor without dimensions cannot be iterated over");

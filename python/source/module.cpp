@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
   python::add_operators(module);
   python::add_bit_view(module);
   python::add_forms(module);
+  python::add_size(module);
   python::add_steps(module);
   python::add_serialize(module);
   python::add_amp(module);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <backplane/dispatcher/layers.hpp>
+#include <backplane/runtime/capturing.hpp>
 #include <backplane/tensor/elements.hpp>
 #include <backplane/tensor/printing.hpp>
 
@@ -13,11 +14,6 @@
 
 namespace bp::python {
 namespace {
-
-Scalar item_of(const Tensor& tensor) {
-  if (is_ready(tensor)) return item<Scalar>(tensor);
-  return without_gil([&] { return item<Scalar>(tensor); });
-}
 
 template <class T> PyObject* number_at(const std::byte* element, Dtype) {
   T value;
@@ -62,10 +58,25 @@ struct Elements {
   }
 };
 
-// Can its elements be read where they are?
+// Can its elements be read where they are? While calls are recorded none can: reading them is an error then.
 bool is_plain(const Tensor& tensor) {
   const std::uint64_t seen_by = tensor.impl()->keys & ~key_of(Layer::autograd);
-  return seen_by == 0 && tensor.is_contiguous() && is_ready(tensor);
+  return seen_by == 0 && tensor.is_contiguous() && is_ready(tensor) && !is_capturing();
+}
+
+// The only element, where it can be read; null otherwise.
+const std::byte* readable_element(const Tensor& tensor) {
+  return tensor.numel() == 1 && is_plain(tensor) ? static_cast<const std::byte*>(tensor.data_ptr())
+                                                 : nullptr;
+}
+
+PyObject* item(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& tensor = self_of(self);
+    const std::byte* element = readable_element(tensor);
+    return element ? reader_of(tensor.dtype())(element, tensor.dtype())
+                   : number_object(item_of(tensor)).release().ptr();
+  });
 }
 
 nb::object to_list(const Tensor& self) {
@@ -133,6 +144,15 @@ nb::dict options_as_dict() {
 
 }  // namespace
 
+Scalar item_of(const Tensor& tensor) {
+  if (const std::byte* element = readable_element(tensor))
+    return load_number(element, tensor.dtype());
+  return without_gil([&] { return bp::item<Scalar>(tensor); });
+}
+
+PyMethodDef number_methods[] = {{"item", item, METH_NOARGS, "The only element as a Python number."},
+                                {}};
+
 PyType_Slot number_slots[] = {{Py_nb_float, reinterpret_cast<void*>(number_slot<to_float>)},
                               {Py_nb_int, reinterpret_cast<void*>(number_slot<to_int>)},
                               {Py_nb_index, reinterpret_cast<void*>(number_slot<to_index>)},
@@ -156,7 +176,7 @@ nb::object number_object(const Scalar& value) {
   return nb::steal(number);
 }
 
-void add_numbers(nb::module_& module, nb::class_<Tensor>& type) {
+void add_numbers(nb::module_& module, TensorClass& type) {
   module.def("get_printoptions", &options_as_dict, "What set_printoptions set, by name.");
   module.def(
       "set_printoptions",
@@ -186,9 +206,6 @@ void add_numbers(nb::module_& module, nb::class_<Tensor>& type) {
       "How tensors are written as text: digits after the point, the number of elements from which "
       "a tensor is summarized, those shown at each end then, characters of a line, and whether "
       "numbers are in scientific notation, which is decided for each tensor if it is None.");
-  type.def(
-      "item", [](const Tensor& self) { return number_object(item_of(self)); },
-      "The only element as a Python number.");
   type.def("tolist", &to_list, "Nested lists of numbers; a number where there are no dimensions.");
   type.def("__complex__", [](const Tensor& self) {
     const std::complex<double> value = item_of(self).to_complex();
@@ -197,7 +214,7 @@ void add_numbers(nb::module_& module, nb::class_<Tensor>& type) {
   type.def("__repr__", &text_of);
   type.def("__format__", [](nb::handle self, const std::string& how) -> nb::object {
     const Tensor& tensor = self_of(self.ptr());
-    if (how.empty() || tensor.ndim() != 0) return nb::str(self);
+    if (tensor.ndim() != 0 || tensor.device() == meta_device) return nb::str(self);
     return number_object(item_of(tensor)).attr("__format__")(how);
   });
 }

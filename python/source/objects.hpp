@@ -29,6 +29,21 @@ struct DeviceObject {
   Device device;
 };
 
+#ifdef Py_GIL_DISABLED
+using TensorClass = nb::class_<Tensor>;
+#else
+// What an object of the class Tensor has beside the tensor. The garbage collector sees the reference.
+struct Notes {
+  PyObject* gradient;  // that x.grad gave last; null: none, or another since
+  bool is_remembered;  // see same_object.hpp
+};
+struct TensorWithNotes : Tensor {
+  Notes notes;
+};
+using TensorClass = nb::class_<Tensor, TensorWithNotes>;
+Notes& notes_of(PyObject* object);
+#endif
+
 // Make the classes; each adds its own part to the module.
 void add_errors(nb::module_& module);
 void add_dtypes(nb::module_& module);
@@ -40,9 +55,11 @@ void add_operators(nb::module_& module);
 void add_serialize(nb::module_& module);
 void add_amp(nb::module_& module);
 void add_steps(nb::module_& module);
-void add_numbers(nb::module_& module, nb::class_<Tensor>& tensor);
-void add_iteration(nb::class_<Tensor>& tensor);
+void add_numbers(nb::module_& module, TensorClass& tensor);
+void add_iteration(TensorClass& tensor);
+void add_moves(TensorClass& tensor);
 void add_forms(nb::module_& module);
+void add_size(nb::module_& module);  // x.size
 // Parts of the class Tensor; each ends with a zero.
 extern PyType_Slot indexing_slots[];    // x[...] and x[...] = y
 extern PyType_Slot arithmetic_slots[];  // x + y
@@ -50,8 +67,10 @@ extern PyType_Slot number_slots[];      // float(x)
 extern PyGetSetDef attributes[];        // x.shape
 extern PyMethodDef exchange_methods[];  // x.__dlpack__()
 extern PyMethodDef fact_methods[];      // x.stride()
+extern PyMethodDef number_methods[];    // x.item()
+extern PyMethodDef move_methods[];      // x.to()
 void add_exchange(nb::module_& module);
-void add_autograd(nb::module_& module, nb::class_<Tensor>& tensor);
+void add_autograd(nb::module_& module, TensorClass& tensor);
 void add_functions(nb::module_& module);
 
 // Holds an object of Python's where C++ copies and drops it on any thread.
@@ -74,6 +93,8 @@ extern PyObject* dtype_objects[num_dtypes];
 nb::object device_object(Device device);
 extern PyObject* device_objects[max_devices];  // null: nobody has asked for it yet
 nb::object number_object(const Scalar& value);
+// The only element; waits for the device.
+Scalar item_of(const Tensor& tensor);
 // None for an undefined one.
 nb::object object_or_none(const Tensor& tensor);
 // Also Python's own float, int, bool and complex, NumPy's dtypes, and names.

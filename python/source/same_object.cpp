@@ -90,12 +90,19 @@ void sweep(Entries&) {}
 
 #endif
 
+void note_that_it_is_remembered([[maybe_unused]] PyObject* object) {
+#ifndef Py_GIL_DISABLED
+  notes_of(object).is_remembered = true;
+#endif
+}
+
 }  // namespace
 
 void remember_object(PyObject* object) {
   const TensorImpl* const tensor = self_of(object).impl();
   PyObject* const reference = reference_to(object);
   if (!reference) return PyErr_Clear();  // no memory: the next look makes another object
+  note_that_it_is_remembered(object);
   const Locked lock(mutex);
   Entries& list = list_of(tensor);
   sweep(list);
@@ -126,5 +133,33 @@ PyObject* object_of(const Tensor& tensor) {
   if (made) remember_object(made);
   return made;
 }
+
+#ifdef Py_GIL_DISABLED
+
+// Nothing is kept: two threads that look at once would have to agree on it.
+PyObject* gradient_object(PyObject* object) {
+  return object_of(grad(self_of(object)));
+}
+void drop_gradient_object(PyObject*) {}
+
+#else
+
+PyObject* gradient_object(PyObject* object) {
+  const Tensor& tensor = self_of(object);
+  if (PyObject* kept = notes_of(object).gradient) {
+    if (is_grad(tensor, self_of(kept))) return nb::handle(kept).inc_ref().ptr();
+    drop_gradient_object(object);
+  }
+  PyObject* found = object_of(grad(tensor));
+  if (found && found != Py_None && is_grad(tensor, self_of(found)))
+    notes_of(object).gradient = nb::handle(found).inc_ref().ptr();
+  return found;
+}
+
+void drop_gradient_object(PyObject* object) {
+  Py_CLEAR(notes_of(object).gradient);
+}
+
+#endif
 
 }  // namespace bp::python

@@ -1,5 +1,6 @@
 // What an optimizer asks of all parameters at once: a loop of C's in place of one of Python's.
 #include "objects.hpp"
+#include "same_object.hpp"
 
 namespace bp::python {
 namespace {
@@ -35,8 +36,10 @@ nb::tuple gathered(const nb::list& parameters) {
 }
 
 void forget_gradients(const nb::list& parameters) {
-  for (std::size_t i = 0; i < parameters.size(); ++i)
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
     set_grad(parameter_at(parameters, i), Tensor());
+    drop_gradient_object(PyList_GET_ITEM(parameters.ptr(), static_cast<Py_ssize_t>(i)));
+  }
 }
 
 }  // namespace

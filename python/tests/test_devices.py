@@ -93,6 +93,8 @@ def test_recordings_replay():
         bp.capture(raising)
     with pytest.raises((ValueError, bp.Error)):
         bp.capture(lambda: a.sum().item() if bp.mul(a, 2, out=b) is b else None)
+    with pytest.raises((ValueError, bp.Error)):
+        bp.capture(lambda: a.tolist() if bp.mul(a, 2, out=b) is b else None)
     assert (a + 1).tolist() == [2, 3, 4, 5]
 
 

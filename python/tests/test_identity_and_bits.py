@@ -64,6 +64,56 @@ def test_gradients_may_form_cycles_that_are_collected():
     assert died() is None
 
 
+def test_a_gradient_keeps_what_a_program_writes_on_its_object():
+    x = bp.ones(3, requires_grad=True)
+    (x * 2).sum().backward()
+    x.grad.note = "mine"
+    (x * 2).sum().backward()
+    assert x.grad.note == "mine" and x.grad.tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize("of_class", [bp.Tensor, type("Named", (bp.Tensor,), {})])
+def test_a_cycle_through_a_gradient_that_nobody_holds_is_collected(of_class):
+    import weakref
+
+    x = of_class(bp.ones(3))
+    x.requires_grad_()
+    (x * 2).sum().backward()
+    x.grad.of = x
+    died = weakref.ref(x)
+    del x
+    gc.collect()
+    assert died() is None
+
+
+@pytest.mark.parametrize("way", ["grad", "requires_grad", "requires_grad_", "optimizer", "module"])
+def test_what_takes_a_gradient_away_frees_it_though_it_was_read(way):
+    module = bp.nn.Module()
+    module.x = x = bp.nn.Parameter(bp.ones(100_000))
+    optimizer = bp.optim.SGD([x], lr=0.1)
+    gc.collect()
+    before = bp.memory_allocated("cpu")
+    (x * 2).sum().backward()
+    assert x.grad is x.grad
+    if way == "grad":
+        x.grad = None
+    elif way == "requires_grad":
+        x.requires_grad = False
+    elif way == "requires_grad_":
+        x.requires_grad_(False)
+    else:
+        (optimizer if way == "optimizer" else module).zero_grad()
+    assert x.grad is None and bp.memory_allocated("cpu") <= before
+
+
+def test_a_gradient_that_backward_replaced_is_another_object():
+    x = bp.ones(3, requires_grad=True)
+    (x * x).sum().backward(create_graph=True)
+    first = x.grad
+    (x * x).sum().backward(create_graph=True)
+    assert x.grad is not first and (first.tolist(), x.grad.tolist()) == ([2] * 3, [4] * 3)
+
+
 def test_threads_see_the_same_object():
     x = bp.ones(3, requires_grad=True)
     x.grad = bp.ones(3)
@@ -129,12 +179,16 @@ def test_small_fills_are_writes_like_others():
 def test_facts_take_one_argument_by_position_or_name():
     x = bp.ones(2, 3, 4)
     assert x.size() == (2, 3, 4) and x.size(-1) == x.size(dim=2) == 4
+    assert x.size == 24 and x.size + 1 == 25 and [bp.Tensor.size(x), bp.Tensor.size(x, 1)] == [(2, 3, 4), 3]
+    later = x.size
+    assert later() == (2, 3, 4) and later(0) == 2
     assert x.stride() == (12, 4, 1) and x.stride(dim=0) == 12 and x.stride(None) == (12, 4, 1)
     assert x.contiguous() is x and not x.mT.is_contiguous() and x.mT.contiguous().is_contiguous()
     assert x[None].contiguous(memory_format="channels_last").is_contiguous("channels_last")
     for wrong, error in [(lambda: x.stride(3), IndexError), (lambda: x.size("0"), TypeError), (lambda: x.stride(0, 1), TypeError),
                          (lambda: x.stride(dmi=0), TypeError), (lambda: x.contiguous(memory_format="rows"), ValueError),
-                         (lambda: x.is_contiguous(3), TypeError)]:  # fmt: skip
+                         (lambda: x.is_contiguous(3), TypeError), (lambda: bp.Tensor.size(), TypeError),
+                         (lambda: bp.Tensor.size(3), TypeError)]:  # fmt: skip
         with pytest.raises(error):
             wrong()
 

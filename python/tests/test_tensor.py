@@ -395,6 +395,46 @@ def test_copies():
     assert type(p + 1) is bp.Tensor and isinstance(p, bp.Tensor) and (p + p).tolist() == [2, 2]
 
 
+class Named(bp.Tensor):
+    def __init__(self, values, name):
+        super().__init__(values)
+        self.name = name
+
+
+def test_pickles_keep_the_order_in_memory_the_class_and_what_was_written_on_the_object():
+    for x in (bp.arange(6).reshape(2, 3).t(), bp.rand(2, 3, 4, 5).contiguous(memory_format="channels_last")):
+        again = pickle.loads(pickle.dumps(x))
+        assert again.stride() == x.stride() and again.tolist() == x.tolist()
+    assert pickle.loads(pickle.dumps(bp.arange(6)[::2])).tolist() == [0, 2, 4]
+    assert pickle.loads(pickle.dumps(bp.ones(3).expand(2, 3))).is_contiguous()
+    for made in (pickle.loads(pickle.dumps(Named(bp.ones(2), "a"))), copy.deepcopy(Named(bp.ones(2), "a")), copy.copy(Named(bp.ones(2), "a"))):
+        assert type(made) is Named and made.name == "a" and made.tolist() == [1, 1]
+    x = bp.ones(2)
+    x.note = [1]
+    assert pickle.loads(pickle.dumps(x)).note == [1]
+
+
+def test_a_shallow_copy_has_the_same_memory():
+    x = bp.ones(2, requires_grad=True)
+    y = copy.copy(x)
+    assert y is not x and y.requires_grad and y.is_leaf and y.data_ptr() == x.data_ptr()
+    p = copy.copy(bp.nn.Parameter(bp.ones(2), requires_grad=False))
+    assert type(p) is bp.nn.Parameter and not p.requires_grad
+
+
+def test_clamp_in_place_takes_one_bound():
+    x = bp.arange(4.0)
+    assert x.clamp_(max=2) is x and x.tolist() == [0, 1, 2, 2]
+    assert x.clamp_(min=1).tolist() == [1, 1, 2, 2] and x.clamp_(1.5, 1.75).tolist() == [1.5, 1.5, 1.75, 1.75]
+    assert bp.clamp_(x, max=bp.tensor([0.0, 1, 2, 3])).tolist() == [0, 1, 1.75, 1.75] and bp.clip_ is not None
+    with pytest.raises(ValueError, match="clamp_"):
+        x.clamp_()
+
+
+def test_a_number_is_formatted_as_one():
+    assert f"{bp.tensor(5)} {bp.tensor(1.5, requires_grad=True):.2f} {bp.ones(1)}" == "5 1.50 tensor([1.])"
+
+
 def test_shared_memory_of_data():
     x = bp.ones(3, requires_grad=True)
     x.data.add_(1)

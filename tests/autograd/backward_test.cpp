@@ -12,10 +12,15 @@ TEST(Backward, adds_to_what_a_leaf_has) {
   EXPECT_FALSE(grad(x).defined());
   backward(sum(x * x));
   EXPECT_THAT(values_of(grad(x)), ElementsAre(2, 4));
+  const Tensor first = grad(x);
   backward(sum(x * 3));
   EXPECT_THAT(values_of(grad(x)), ElementsAre(5, 7));
+  EXPECT_TRUE(is_grad(x, first));
   set_grad(x, {});
   EXPECT_FALSE(grad(x).defined());
+  EXPECT_FALSE(is_grad(x, first));
+  EXPECT_FALSE(is_grad(x, {}));
+  EXPECT_FALSE(is_grad(first, first));
 }
 
 TEST(Backward, sums_over_all_ways_to_a_tensor) {

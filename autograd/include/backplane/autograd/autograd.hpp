@@ -24,6 +24,8 @@ BP_API bool is_leaf(const Tensor& tensor);
 BP_API Tensor grad(const Tensor& tensor);
 // Replaces the gradient; an undefined one removes it, also from a tensor that keeps none.
 BP_API void set_grad(const Tensor& tensor, const Tensor& gradient);
+// Is `gradient` the same tensor as grad() of this leaf? Waits for no backward that another thread runs.
+BP_API bool is_grad(const Tensor& leaf, const Tensor& gradient);
 // From now on, backward() keeps the gradient of this tensor, which is not a leaf, as it does for leaves.
 BP_API void retain_grad(const Tensor& tensor);
 // The same values in the same memory, outside of every record.
