@@ -26,6 +26,12 @@ if "cuda:0" in names:
     assert (a @ a.T).cpu().sum().item() == 64 * 64 * 32
 elif "--card" in sys.argv:
     sys.exit(f"no cuda:0 among {names}")
+else:
+    try:
+        bp.device("cuda:0")
+    except ValueError as error:
+        assert "NVIDIA" in str(error), error
+        print(error)
 print(*names)
 """
 

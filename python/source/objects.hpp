@@ -29,20 +29,16 @@ struct DeviceObject {
   Device device;
 };
 
-#ifdef Py_GIL_DISABLED
-using TensorClass = nb::class_<Tensor>;
-#else
 // What an object of the class Tensor has beside the tensor. The garbage collector sees the reference.
 struct Notes {
   PyObject* gradient;  // that x.grad gave last; null: none, or another since
-  bool is_remembered;  // see same_object.hpp
+  bool is_remembered;  // with the GIL: see same_object.hpp
 };
 struct TensorWithNotes : Tensor {
   Notes notes;
 };
 using TensorClass = nb::class_<Tensor, TensorWithNotes>;
 Notes& notes_of(PyObject* object);
-#endif
 
 // Make the classes; each adds its own part to the module.
 void add_errors(nb::module_& module);

@@ -90,10 +90,8 @@ void sweep(Entries&) {}
 
 #endif
 
-void note_that_it_is_remembered([[maybe_unused]] PyObject* object) {
-#ifndef Py_GIL_DISABLED
+void note_that_it_is_remembered(PyObject* object) {
   notes_of(object).is_remembered = true;
-#endif
 }
 
 }  // namespace
@@ -134,21 +132,12 @@ PyObject* object_of(const Tensor& tensor) {
   return made;
 }
 
-#ifdef Py_GIL_DISABLED
-
-// Nothing is kept: two threads that look at once would have to agree on it.
 PyObject* gradient_object(PyObject* object) {
-  return object_of(grad(self_of(object)));
-}
-void drop_gradient_object(PyObject*) {}
-
-#else
-
-PyObject* gradient_object(PyObject* object) {
+  const nb::ft_object_guard alone(object);
   const Tensor& tensor = self_of(object);
   if (PyObject* kept = notes_of(object).gradient) {
     if (is_grad(tensor, self_of(kept))) return nb::handle(kept).inc_ref().ptr();
-    drop_gradient_object(object);
+    Py_CLEAR(notes_of(object).gradient);
   }
   PyObject* found = object_of(grad(tensor));
   if (found && found != Py_None && is_grad(tensor, self_of(found)))
@@ -157,9 +146,8 @@ PyObject* gradient_object(PyObject* object) {
 }
 
 void drop_gradient_object(PyObject* object) {
+  const nb::ft_object_guard alone(object);
   Py_CLEAR(notes_of(object).gradient);
 }
-
-#endif
 
 }  // namespace bp::python

@@ -18,7 +18,6 @@ Tensor* held_by(PyObject* object) {
   return reinterpret_cast<Tensor*>(reinterpret_cast<char*>(object) + place_in_object);
 }
 
-#ifndef Py_GIL_DISABLED
 // nanobind's own, which all its classes have.
 destructor end_object = nullptr;
 std::ptrdiff_t place_of_dict = 0;
@@ -29,7 +28,9 @@ PyObject*& dict_of(PyObject* object) {
 
 void forget_and_end(PyObject* object) {
   Notes& notes = notes_of(object);
+#ifndef Py_GIL_DISABLED
   if (notes.is_remembered) forget_object(object, held_by(object)->impl());
+#endif
   if (notes.gradient) {
     PyObject_GC_UnTrack(object);
     Py_CLEAR(notes.gradient);
@@ -49,7 +50,6 @@ int clear_parts(PyObject* object) {
   Py_CLEAR(notes_of(object).gradient);
   return 0;
 }
-#endif
 
 void add_facts(TensorClass& type) {
   type.def("is_same", &Tensor::is_same, nb::arg("other"),
@@ -64,11 +64,9 @@ void add_facts(TensorClass& type) {
 
 }  // namespace
 
-#ifndef Py_GIL_DISABLED
 Notes& notes_of(PyObject* object) {
   return static_cast<TensorWithNotes*>(held_by(object))->notes;
 }
-#endif
 
 Tensor* tensor_in(PyObject* object) {
   if (Py_TYPE(object) != tensor_type && !PyType_IsSubtype(Py_TYPE(object), tensor_type))
@@ -126,13 +124,11 @@ void add_tensor(nb::module_& module) {
   methods.push_back({});
   slots.push_back({Py_tp_getset, attributes});
   slots.push_back({Py_tp_methods, methods.data()});
-#ifndef Py_GIL_DISABLED
   slots.push_back({Py_tp_traverse, reinterpret_cast<void*>(visit_parts)});
   slots.push_back({Py_tp_clear, reinterpret_cast<void*>(clear_parts)});
   end_object = reinterpret_cast<destructor>(PyType_GetSlot(
       reinterpret_cast<PyTypeObject*>(nb::type<DtypeObject>().ptr()), Py_tp_dealloc));
   slots.push_back({Py_tp_dealloc, reinterpret_cast<void*>(forget_and_end)});
-#endif
   slots.push_back({0, nullptr});
   TensorClass tensor(module, "Tensor", nb::type_slots(slots.data()), nb::dynamic_attr(),
                      nb::is_weak_referenceable(),
@@ -141,9 +137,7 @@ void add_tensor(nb::module_& module) {
   const nb::object first = nb::inst_alloc(tensor);
   place_in_object =
       reinterpret_cast<char*>(nb::inst_ptr<Tensor>(first)) - reinterpret_cast<char*>(first.ptr());
-#ifndef Py_GIL_DISABLED
   place_of_dict = nb::cast<std::ptrdiff_t>(tensor.attr("__dictoffset__"));
-#endif
   tensor.attr("__array_priority__") = 1000;  // so that NumPy's arrays leave mixed operators to us
   tensor.attr("__array_ufunc__") = nb::none();
   // For subclasses, as parameters are: over the same memory.
