@@ -144,6 +144,7 @@ Tensor.__copy__ = _copy
 Tensor.__deepcopy__ = _deepcopy
 _named.name_all(globals(), __all__)
 Tensor.max, Tensor.min, Tensor.split = max, min, split
+Tensor.__reversed__ = lambda self: self.flip(0) if self.ndim else self
 Tensor.expand_as = lambda self, other: self.expand(other.shape)
 Tensor.view_as = lambda self, other: self.view(other.shape)
 Tensor.reshape_as = lambda self, other: self.reshape(other.shape)

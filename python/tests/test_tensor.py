@@ -431,6 +431,10 @@ def test_clamp_in_place_takes_one_bound():
         x.clamp_()
 
 
+def test_reversed_is_the_last_row_first():
+    assert reversed(bp.arange(6).reshape(3, 2)).tolist() == [[4, 5], [2, 3], [0, 1]] and list(reversed(bp.arange(2))) == [1, 0]
+
+
 def test_a_number_is_formatted_as_one():
     assert f"{bp.tensor(5)} {bp.tensor(1.5, requires_grad=True):.2f} {bp.ones(1)}" == "5 1.50 tensor([1.])"
 
