@@ -173,7 +173,8 @@ PyObject* tuple_of(IntList list) {
     if (!made) return nullptr;
     std::ranges::copy(list, known.entries);
     known.size = list.size();
-    Py_XSETREF(known.tuple, made);
+    Py_XDECREF(known.tuple);
+    known.tuple = made;
   }
   return nb::handle(known.tuple).inc_ref().ptr();
 #endif
