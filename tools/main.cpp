@@ -92,9 +92,9 @@ struct CommandLine {
         add("cache", "Show the compiled kernels on disk", bp::tools::cache, /*loads=*/false);
     cache->add_flag("--clear", options.clear, "Delete them all");
 
-    CLI::App* tune = add("tune",
-                         "Show which ways of computing are the fastest on this machine, and find it out",
-                         bp::tools::tune);
+    CLI::App* tune =
+        add("tune", "Show which ways of computing are the fastest on this machine, and find it out",
+            bp::tools::tune);
     tune->prefix_command()->footer(
         "Then a program, to decide for its shapes: backplane tune python train.py");
     tune->add_option("--device", options.devices, "Decide for usual shapes on it (repeatable)")
