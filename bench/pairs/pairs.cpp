@@ -1,5 +1,5 @@
 // Our side of the pairs that bench/peers/run.py measures: the same calls as the peer's programs, under the
-// same names. Usage: backplane_bench_pairs calls|large|attention|memory|convolutions|libraries|optimizers
+// same names. Usage: backplane_bench_pairs calls|large|attention|memory|convolutions|libraries|optimizers|ops
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +18,7 @@
 #include "files.hpp"
 #include "libraries.hpp"
 #include "memory.hpp"
+#include "ops.hpp"
 #include "optimizers.hpp"
 #include "training.hpp"
 
@@ -161,6 +162,8 @@ int main(int argc, char** argv) {
       measure_libraries();
     } else if (group == "optimizers") {
       measure_optimizers();
+    } else if (group == "ops") {
+      serve_ops();
     } else if (group == "training" && argc == 3) {
       measure_training(argv[2]);
     } else if (group == "repeat" && argc == 4) {
@@ -169,7 +172,7 @@ int main(int argc, char** argv) {
       std::fprintf(
           stderr,
           "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|files|libraries|"
-          "optimizers|training NETWORK|repeat NAME COUNT\n");
+          "optimizers|ops|training NETWORK|repeat NAME COUNT\n");
       return 2;
     }
   } catch (const std::exception& error) {

@@ -17,6 +17,7 @@ from statistics import median
 import backplane
 import level_zero
 import opencl
+import ops
 import picture
 import pytorch
 from measure import PEERS, BenchError, say
@@ -32,6 +33,8 @@ def main():
     try:
         if options.install_only:
             return pytorch.install()
+        if options.suite == "ops":
+            return run_ops(options)
         one_program = {"opencl": opencl, "level_zero": level_zero}.get(options.peer)
         results = by_one_program(one_program, options) if one_program else against_pytorch(options)
     except BenchError as error:
@@ -42,6 +45,14 @@ def main():
             json.dump(results, file, indent=1)
         title = f"Backplane against {options.peer}: our time over the peer's, against its budget"
         Path(options.json).with_suffix(".svg").write_text(picture.svg(results, title))
+
+
+def run_ops(options):
+    rows = ops.measure(options)
+    ops.print_summary(rows)
+    if options.json:
+        Path(options.json).write_text(json.dumps(rows, indent=1))
+        Path(options.json).with_suffix(".svg").write_text(ops.svg(rows))
 
 
 def against_pytorch(options):
@@ -63,6 +74,9 @@ def by_one_program(peer, options):
 def parse():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
     parser.add_argument("--peer", choices=["pytorch", "opencl", "level_zero"], default="pytorch", help="whom to compare with")
+    parser.add_argument("--suite", choices=["rows", "ops"], default="rows", help="what rows.json lists, or all operators of ops_cases.hpp")
+    parser.add_argument("--only", metavar="PART", action="append", default=[], help="ops: cases with this in their names")
+    parser.add_argument("--seconds", type=float, help="ops: stop after that; with the same --json FILE, the next run goes on")
     parser.add_argument("--json", metavar="FILE", help="write the table there as well, and beside it a picture, .svg")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a look, not a measurement")
     parser.add_argument("--peer-only", action="store_true", help="measure the peer alone")
