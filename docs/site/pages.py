@@ -10,7 +10,7 @@ import textwrap
 import cpp_reference
 
 GROUPS = {
-    "Start": ["install", "examples", "devices", "environment", "performance", "memory", "differences", "interop"],
+    "Start": ["install", "examples", "devices", "environment", "performance", "accuracy", "memory", "differences", "interop"],
     "From Python": ["python", "reference_python", "torch"],
     "From C++": ["nn", "optim", "data", "serialize", "amp", "group_cpp"],
     "Write a backend": ["write_a_backend", "abi", "level_zero"],
