@@ -96,6 +96,7 @@ bp_code init(void*) noexcept {
     add_copy_kernels(all->rows);
     add_matmul_kernels(all->rows);
     add_convolution_kernels(all->rows);
+    add_packed_convolution_kernels(all->rows);
     add_max_pooling_kernels(all->rows);
     add_pooling_kernels(all->rows);
     add_recurrence_kernels(all->rows);

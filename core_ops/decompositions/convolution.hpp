@@ -1,6 +1,8 @@
 // Convolutions and their gradients, from other operators.
 #pragma once
 
+#include <optional>
+
 #include <backplane/core_ops/generated/all.hpp>
 
 namespace bp {
@@ -22,5 +24,12 @@ Tensor conv_transpose_over(std::int64_t rank, const char* name, const Tensor& in
                            const Tensor& weight, const Tensor& bias, IntList stride,
                            IntList padding, IntList output_padding, std::int64_t groups,
                            IntList dilation);
+
+// The weight in panels of 32 results, and the convolution by it.
+Tensor weight_in_panels(const Tensor& weight, std::int64_t groups);
+Tensor convolution_of_packed(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                             const Tensor& other, IntList weight_size, IntList stride,
+                             IntList padding, IntList dilation, std::int64_t groups,
+                             std::optional<double> min, std::optional<double> max);
 
 }  // namespace bp

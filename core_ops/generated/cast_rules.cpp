@@ -88,6 +88,8 @@ const CastRule rules_of_casts[] = {
     {&ops::conv_transpose1d, Cast::lower},
     {&ops::conv_transpose2d, Cast::lower},
     {&ops::conv_transpose3d, Cast::lower},
+    {&ops::pack_convolution, Cast::none},
+    {&ops::packed_convolution, Cast::lower},
     {&ops::ctc_loss, Cast::f32},
     {&ops::ctc_loss_backward, Cast::none},
     {&ops::box_iou, Cast::f32},

@@ -114,6 +114,34 @@ void decompose_conv_transpose3d(const Call& call) {
 }
 constexpr const char* conv_transpose3d_uses[] = {"convolution", "unsqueeze", "squeeze", nullptr};
 
+Tensor pack_convolution_by_parts(const Tensor& weight, std::int64_t groups) {
+  return weight_in_panels(weight, groups);
+}
+void decompose_pack_convolution(const Call& call) {
+  finish(call, pack_convolution_by_parts(tensor_arg(call, 0), int_arg(call, 1)));
+}
+constexpr const char* pack_convolution_uses[] = {"reshape", "permute", "narrow", "copy", "full",
+                                                 nullptr};
+
+Tensor packed_convolution_by_parts(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                   const Tensor& other, IntList weight_size, IntList stride,
+                                   IntList padding, IntList dilation, std::int64_t groups,
+                                   std::optional<double> min, std::optional<double> max) {
+  return convolution_of_packed(input, weight, bias, other, weight_size, stride, padding, dilation,
+                               groups, min, max);
+}
+void decompose_packed_convolution(const Call& call) {
+  finish(call, packed_convolution_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
+                                           tensor_arg(call, 2), tensor_arg(call, 3),
+                                           list_arg(call, 4), list_arg(call, 5), list_arg(call, 6),
+                                           list_arg(call, 7), int_arg(call, 8),
+                                           optional_real_arg(call, 9),
+                                           optional_real_arg(call, 10)));
+}
+constexpr const char* packed_convolution_uses[] = {"reshape", "permute", "narrow",
+                                                   "constant_pad_nd", "convolution", "add",
+                                                   "clamp_min", "clamp_max", nullptr};
+
 }  // namespace
 
 namespace ops {
@@ -241,6 +269,39 @@ constinit Operator conv_transpose3d{
     .abi = described_as("conv_transpose3d"),
 };
 
+constinit Operator pack_convolution{
+    .schema_text = "pack_convolution(Tensor weight, int groups=1) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::floating | dtypes::complex,
+    .decompose = decompose_pack_convolution,
+    .uses = pack_convolution_uses,
+    .tolerance = "exact",
+    .doc = "`weight`, [to, channels / groups, height, width], in the order in which "
+           "packed_convolution reads it: [groups, panels, height, width, channels / groups, 32]. "
+           "A panel has 32 of a group's results, and zeros for those that the last one lacks. If "
+           "several groups have one channel and one result each: [height, width, to].",
+    .abi = described_as("pack_convolution"),
+};
+
+constinit Operator packed_convolution{
+    .schema_text = "packed_convolution(Tensor input, Tensor weight, Tensor? bias, Tensor? other, "
+                   "int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups, "
+                   "*, float? min=None, float? max=None) -> Tensor",
+    .kind = BP_KIND_COMPOSITE,
+    .dtypes = dtypes::floating,
+    .infer = rules::packed_convolution,
+    .decompose = decompose_packed_convolution,
+    .uses = packed_convolution_uses,
+    .tolerance = "accumulation",
+    .doc = "The convolution of `input`, [batch, height, width, channels], by a weight of "
+           "`weight_size`, [to, channels / groups, height, width], which pack_convolution has "
+           "packed: [batch, height, width, to]. `bias`, [to], and `other`, of the result's shape,"
+           " are added, and what is below `min` or above `max` becomes that. `padding` is that "
+           "above, left, below and right. For inference: the weight is packed once, and the "
+           "result is written once.",
+    .abi = described_as("packed_convolution"),
+};
+
 }  // namespace ops
 
 Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
@@ -328,11 +389,26 @@ Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor&
   return call_one(ops::conv_transpose3d, args, 8);
 }
 
+Tensor pack_convolution(const Tensor& weight, std::int64_t groups) {
+  bp_value args[] = {value_of(weight), value_of(groups)};
+  return call_one(ops::pack_convolution, args, 2);
+}
+
+Tensor packed_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                          const Tensor& other, IntList weight_size, IntList stride, IntList padding,
+                          IntList dilation, std::int64_t groups, std::optional<double> min,
+                          std::optional<double> max) {
+  bp_value args[] = {value_of(input), value_of(weight), value_of(bias), value_of(other),
+                     value_of(weight_size), value_of(stride), value_of(padding), value_of(dilation),
+                     value_of(groups), value_of(min), value_of(max)};
+  return call_one(ops::packed_convolution, args, 11);
+}
+
 void register_convolution_operators();
 void register_convolution_operators() {
   for (Operator* op : {&ops::convolution, &ops::convolution_backward_weight, &ops::conv1d,
                        &ops::conv2d, &ops::conv3d, &ops::conv_transpose1d, &ops::conv_transpose2d,
-                       &ops::conv_transpose3d})
+                       &ops::conv_transpose3d, &ops::pack_convolution, &ops::packed_convolution})
     register_operator(*op);
 }
 

@@ -28,6 +28,7 @@ void bmm(const Call& call, Inferred& out);
 
 void convolution(const Call& call, Inferred& out);
 void convolution_backward_weight(const Call& call, Inferred& out);
+void packed_convolution(const Call& call, Inferred& out);
 void max_pool(const Call& call, Inferred& out);
 void avg_pool(const Call& call, Inferred& out);
 void avg_pool_backward(const Call& call, Inferred& out);

@@ -20,27 +20,27 @@ __all__ = [
     "isfinite", "isinf", "isposinf", "isneginf", "signbit", "view_as_real", "view_as_complex", "real", "imag", "conj",
     "polar", "angle", "sgn", "sgn_", "vecdot", "inner", "cross", "kron", "addr", "addr_", "bilinear", "trace",
     "convolution", "convolution_backward_weight", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "ctc_loss", "ctc_loss_backward", "box_iou", "nms", "non_max_suppression", "roi_align",
-    "roi_pool", "deform_conv2d", "pairwise_distance", "cdist", "pdist", "normalize", "glu", "prelu", "logit", "logit_",
-    "cosine_embedding_loss", "triplet_margin_loss", "multi_margin_loss", "fmod", "fmod_", "remainder", "remainder_",
-    "floor_divide", "floor_divide_", "frac", "frac_", "copysign", "copysign_", "sign", "sign_", "heaviside",
-    "heaviside_", "fmax", "fmax_", "fmin", "fmin_", "lerp", "lerp_", "addcmul", "addcmul_", "addcdiv", "addcdiv_",
-    "bernoulli", "multinomial", "exp2", "exp2_", "log2", "log2_", "log10", "log10_", "erfc", "erfc_", "ndtr", "ndtr_",
-    "logaddexp", "logaddexp_", "logaddexp2", "logaddexp2_", "ldexp", "ldexp_", "xlogy", "xlogy_", "xlog1py", "xlog1py_",
-    "entr", "entr_", "full", "empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "full_like",
-    "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_", "fill_diagonal", "fill_diagonal_",
-    "index_fill_", "index_add", "index_add_", "index_copy", "index_copy_", "put", "put_", "_foreach_add",
-    "_foreach_add_", "_foreach_sub", "_foreach_sub_", "_foreach_mul", "_foreach_mul_", "_foreach_div", "_foreach_div_",
-    "_foreach_maximum", "_foreach_minimum", "_foreach_clamp_min", "_foreach_clamp_max", "_foreach_pow",
-    "_foreach_addcmul", "_foreach_addcmul_", "_foreach_addcdiv", "_foreach_addcdiv_", "_foreach_lerp", "_foreach_lerp_",
-    "_foreach_neg", "_foreach_abs", "_foreach_sign", "_foreach_sqrt", "_foreach_exp", "_foreach_reciprocal",
-    "_foreach_sqrt_", "_foreach_zero_", "_foreach_norm", "fft_c2c", "fft_r2c", "fft_c2r", "fft_fft", "fft_ifft",
-    "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft", "fft_fftn", "fft_ifftn", "fft_rfftn", "fft_irfftn", "fft_fft2",
-    "fft_ifft2", "fft_rfft2", "fft_irfft2", "stft", "istft", "gammainc", "gammaincc", "zeta", "scatter_reduce",
-    "scatter_reduce_", "index_reduce", "index_reduce_", "embedding_bag", "gather", "index_select", "scatter_add",
-    "scatter_add_", "one_hot", "cumsum", "cumsum_", "sort", "addmm", "addmm_", "baddbmm", "baddbmm_", "linear",
-    "linalg_cholesky", "linalg_solve_triangular", "cholesky_solve", "cholesky_inverse", "linalg_lu_factor", "lu_unpack",
-    "linalg_solve", "linalg_inv", "linalg_det", "linalg_adjugate", "linalg_slogdet", "linalg_matrix_power",
+    "conv_transpose3d", "pack_convolution", "packed_convolution", "ctc_loss", "ctc_loss_backward", "box_iou", "nms",
+    "non_max_suppression", "roi_align", "roi_pool", "deform_conv2d", "pairwise_distance", "cdist", "pdist", "normalize",
+    "glu", "prelu", "logit", "logit_", "cosine_embedding_loss", "triplet_margin_loss", "multi_margin_loss", "fmod",
+    "fmod_", "remainder", "remainder_", "floor_divide", "floor_divide_", "frac", "frac_", "copysign", "copysign_",
+    "sign", "sign_", "heaviside", "heaviside_", "fmax", "fmax_", "fmin", "fmin_", "lerp", "lerp_", "addcmul",
+    "addcmul_", "addcdiv", "addcdiv_", "bernoulli", "multinomial", "exp2", "exp2_", "log2", "log2_", "log10", "log10_",
+    "erfc", "erfc_", "ndtr", "ndtr_", "logaddexp", "logaddexp_", "logaddexp2", "logaddexp2_", "ldexp", "ldexp_",
+    "xlogy", "xlogy_", "xlog1py", "xlog1py_", "entr", "entr_", "full", "empty", "zeros", "ones", "empty_like",
+    "zeros_like", "ones_like", "full_like", "masked_fill_", "masked_select", "masked_scatter", "masked_scatter_",
+    "fill_diagonal", "fill_diagonal_", "index_fill_", "index_add", "index_add_", "index_copy", "index_copy_", "put",
+    "put_", "_foreach_add", "_foreach_add_", "_foreach_sub", "_foreach_sub_", "_foreach_mul", "_foreach_mul_",
+    "_foreach_div", "_foreach_div_", "_foreach_maximum", "_foreach_minimum", "_foreach_clamp_min", "_foreach_clamp_max",
+    "_foreach_pow", "_foreach_addcmul", "_foreach_addcmul_", "_foreach_addcdiv", "_foreach_addcdiv_", "_foreach_lerp",
+    "_foreach_lerp_", "_foreach_neg", "_foreach_abs", "_foreach_sign", "_foreach_sqrt", "_foreach_exp",
+    "_foreach_reciprocal", "_foreach_sqrt_", "_foreach_zero_", "_foreach_norm", "fft_c2c", "fft_r2c", "fft_c2r",
+    "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft", "fft_fftn", "fft_ifftn", "fft_rfftn",
+    "fft_irfftn", "fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "stft", "istft", "gammainc", "gammaincc", "zeta",
+    "scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_", "embedding_bag", "gather", "index_select",
+    "scatter_add", "scatter_add_", "one_hot", "cumsum", "cumsum_", "sort", "addmm", "addmm_", "baddbmm", "baddbmm_",
+    "linear", "linalg_cholesky", "linalg_solve_triangular", "cholesky_solve", "cholesky_inverse", "linalg_lu_factor",
+    "lu_unpack", "linalg_solve", "linalg_inv", "linalg_det", "linalg_adjugate", "linalg_slogdet", "linalg_matrix_power",
     "linalg_matrix_exp", "linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_svd",
     "linalg_svdvals", "linalg_pinv", "linalg_lstsq", "linalg_matrix_rank", "linalg_matrix_norm", "linalg_vander",
     "linalg_multi_dot", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div",
@@ -1059,6 +1059,28 @@ def conv_transpose3d(
 
     The transposed convolution of `input`, [batch, channels, depth, height, width] or without the batch, with `weight`,
     [channels, out / groups, depth, height, width], plus `bias`, [out]. `output_padding` extends the end of the result.
+    """
+
+def pack_convolution(weight: Tensor, groups: SupportsIndex = 1, *, out: Tensor | None = None) -> Tensor:
+    """pack_convolution(Tensor weight, int groups=1) -> Tensor
+
+    `weight`, [to, channels / groups, height, width], in the order in which packed_convolution reads it: [groups,
+    panels, height, width, channels / groups, 32]. A panel has 32 of a group's results, and zeros for those that the
+    last one lacks. If several groups have one channel and one result each: [height, width, to].
+    """
+
+def packed_convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None, weight_size: Ints, stride: Ints,
+    padding: Ints, dilation: Ints, groups: SupportsIndex, *, min: Real | None = None, max: Real | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """packed_convolution(Tensor input, Tensor weight, Tensor? bias, Tensor? other, int[] weight_size, int[] stride,
+    int[] padding, int[] dilation, int groups, *, float? min=None, float? max=None) -> Tensor
+
+    The convolution of `input`, [batch, height, width, channels], by a weight of `weight_size`, [to, channels / groups,
+    height, width], which pack_convolution has packed: [batch, height, width, to]. `bias`, [to], and `other`, of the
+    result's shape, are added, and what is below `min` or above `max` becomes that. `padding` is that above, left, below
+    and right. For inference: the weight is packed once, and the result is written once.
     """
 
 def ctc_loss(
@@ -6131,6 +6153,20 @@ class TensorOperators:
         The transposed convolution of `input`, [batch, channels, depth, height, width] or without the batch, with
         `weight`, [channels, out / groups, depth, height, width], plus `bias`, [out]. `output_padding` extends the end
         of the result.
+        """
+
+    def packed_convolution(
+        self, weight: Tensor, bias: Tensor | None, other: Tensor | None, weight_size: Ints, stride: Ints, padding: Ints,
+        dilation: Ints, groups: SupportsIndex, *, min: Real | None = None, max: Real | None = None,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        """packed_convolution(Tensor input, Tensor weight, Tensor? bias, Tensor? other, int[] weight_size, int[] stride,
+        int[] padding, int[] dilation, int groups, *, float? min=None, float? max=None) -> Tensor
+
+        The convolution of `input`, [batch, height, width, channels], by a weight of `weight_size`, [to, channels /
+        groups, height, width], which pack_convolution has packed: [batch, height, width, to]. `bias`, [to], and
+        `other`, of the result's shape, are added, and what is below `min` or above `max` becomes that. `padding` is
+        that above, left, below and right. For inference: the weight is packed once, and the result is written once.
         """
 
     def roi_align(

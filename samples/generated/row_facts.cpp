@@ -1024,6 +1024,30 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"pack_convolution", "0.1",
+     "same grouped depthwise zero_size non_contiguous transposed two_panels several_tiles",
+     draft_convolution, 3, bit(Trait::flat),
+     "sample:same sample:grouped sample:depthwise sample:zero_size sample:non_contiguous "
+     "sample:transposed sample:two_panels sample:several_tiles",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
+    {"packed_convolution", "0.1",
+     "same with_bias with_other limited strided padded dilated grouped depthwise zero_size "
+     "non_contiguous two_panels several_tiles",
+     draft_convolution, 3, bit(Trait::sums_products) | bit(Trait::multiplies) | bit(Trait::convolves),
+     "sample:same sample:with_bias sample:with_other sample:limited sample:strided sample:padded "
+     "sample:dilated sample:grouped sample:depthwise sample:zero_size sample:non_contiguous "
+     "sample:two_panels sample:several_tiles",
+     "",
+     "own normal exact cancel",
+     "",
+     "own",
+     "",
+     ""},
     {"ctc_loss", "0.1",
      "same each summed in_a_row no_batch short_steps no_labels repeated other_blank does_not_fit "
      "zero_size non_contiguous transposed several_tiles",

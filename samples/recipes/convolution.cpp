@@ -77,10 +77,71 @@ void add_tensors(Draft& draft, const ConvolutionSample& sample) {
   sample.has_bias ? draft.add(draft.tensor({sample.to})) : draft.add_none();
 }
 
+// Of two dimensions, with channels last.
+struct PackedSample {
+  std::int64_t batch = 2, channels = 2, to = 3, size = 4, kernel = 2, groups = 1;
+  std::int64_t stride = 1, dilation = 1;
+  Dims padding{0, 0, 0, 0};
+
+  Dims weight_size() const { return {to, channels / groups, kernel, kernel}; }
+  Dims packed() const {
+    if (groups > 1 && channels == groups && to == groups) return {kernel, kernel, to};
+    return {groups, (to / groups + 31) / 32, kernel, kernel, channels / groups, 32};
+  }
+  Dims result() const {
+    const auto windows = [&](std::size_t dim) {
+      const std::int64_t room = size + padding[dim] + padding[dim + 2];
+      return (room - dilation * (kernel - 1) - 1) / stride + 1;
+    };
+    return {batch, windows(0), windows(1), to};
+  }
+};
+
+PackedSample choose_packed(Draft& draft) {
+  PackedSample sample;
+  if (draft.is("strided")) sample.stride = 2, sample.size = 5;
+  if (draft.is("padded")) sample.padding = {1, 0, 2, 1};
+  if (draft.is("dilated")) sample.dilation = 2;
+  if (draft.is("grouped")) sample.groups = 2, sample.channels = 4, sample.to = 6;
+  if (draft.is("depthwise")) sample.groups = sample.channels = sample.to = 5;
+  if (draft.is("zero_size")) sample.batch = 0, sample.to = 0;
+  if (draft.is("two_panels")) sample.to = 35, sample.size = 3;
+  if (draft.is("several_tiles")) {
+    sample.batch = 1, sample.size = 37, sample.to = 5, sample.kernel = 3, sample.channels = 3;
+    sample.padding = {1, 1, 1, 1};
+  }
+  draft.is("same", "non_contiguous", "transposed");
+  return sample;
+}
+
+void draft_packed_convolution(Draft& draft) {
+  const bool has_bias = draft.is("with_bias", "several_tiles"),
+             has_other = draft.is("with_other", "several_tiles"), is_limited = draft.is("limited");
+  const PackedSample sample = choose_packed(draft);
+  draft.add(draft.tensor({sample.batch, sample.size, sample.size, sample.channels}));
+  draft.add(draft.tensor(sample.packed()));
+  has_bias ? draft.add(draft.tensor({sample.to})) : draft.add_none();
+  has_other ? draft.add(draft.tensor(sample.result())) : draft.add_none();
+  draft.add_list(sample.weight_size());
+  draft.add_list({sample.stride, sample.stride});
+  draft.add_list(sample.padding);
+  draft.add_list({sample.dilation, sample.dilation});
+  draft.add_value(sample.groups);
+  is_limited ? draft.add_value(-0.5) : draft.add_none();
+  is_limited ? draft.add_value(0.75) : draft.add_none();
+}
+
 }  // namespace
 
 void draft_convolution(Draft& draft) {
   const std::string_view name = draft.op().name();
+  if (name == "packed_convolution") return draft_packed_convolution(draft);
+  if (name == "pack_convolution") {
+    const PackedSample sample = choose_packed(draft);
+    draft.add(draft.tensor(sample.weight_size()));
+    draft.add_value(sample.groups);
+    return;
+  }
   ConvolutionSample sample;
   sample.rank = rank_in_name(name);
   choose_sizes(draft, sample);

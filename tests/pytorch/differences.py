@@ -39,6 +39,8 @@ WITHOUT_PEER = {
     **{row: "ONNX's: its examples and exact sums, tests/core_ops/quantized_test.cpp" for row in (
         "quantize_linear", "dequantize_linear", "dynamic_quantize_linear", "matmul_integer", "conv_integer", "qlinear_matmul",
         "qlinear_conv")},
+    "pack_convolution": "an order of memory of our own: tests/core_ops/packed_convolution_test.cpp",
+    "packed_convolution": "convolution by such a weight: tests/core_ops/packed_convolution_test.cpp",
     "ctc_loss_backward": "ctc_loss's derivative, of log_softmax's results: tests/core_ops/ctc_test.cpp",
     **{name: "torchvision has it: tests/core_ops/detection_test.cpp" for name in (
         "box_iou", "nms", "roi_align", "roi_pool", "deform_conv2d")},

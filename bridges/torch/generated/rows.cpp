@@ -88,6 +88,8 @@ constexpr NamedRow rows[] = {
     {"conv_transpose1d", "conv_transpose1d", ""},
     {"conv_transpose2d", "conv_transpose2d", ""},
     {"conv_transpose3d", "conv_transpose3d", ""},
+    {"pack_convolution", "pack_convolution", ""},
+    {"packed_convolution", "packed_convolution", ""},
     {"ctc_loss", "ctc_loss", ""},
     {"ctc_loss_backward", "ctc_loss_backward", ""},
     {"box_iou", "box_iou", ""},

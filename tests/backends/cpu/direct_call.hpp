@@ -232,6 +232,7 @@ class CpuPlugin {
                              "softmax",
                              "log_softmax",
                              "max_pool_with_indices",
+                             "packed_convolution",
                              "convolution",
                              "convolution_backward_weight",
                              "linalg_solve",

@@ -313,6 +313,14 @@ struct convolution_backward_weight {
   enum class place : unsigned { grad_output, input, weight_size, stride, padding, dilation, groups, out };
 };
 
+struct packed_convolution {
+  static constexpr const char* name = "packed_convolution";
+  static constexpr const char* schema = "packed_convolution(Tensor input, Tensor weight, Tensor? bias, Tensor? other, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups, *, float? min=None, float? max=None) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x1c721e8f495b06d9u;
+  using signature = Status(Stream, In, In, std::optional<In>, std::optional<In>, Ints, Ints, Ints, Ints, int64_t, std::optional<double>, std::optional<double>, Out);
+  enum class place : unsigned { input, weight, bias, other, weight_size, stride, padding, dilation, groups, min, max, out };
+};
+
 struct fmod {
   static constexpr const char* name = "fmod";
   static constexpr const char* schema = "fmod(Tensor input, Tensor other) -> Tensor";

@@ -44,6 +44,7 @@
 #define BP_SCHEMA_HASH_signbit UINT64_C(0xb2256c6a40e2f693) /* signbit(Tensor input) -> Tensor */
 #define BP_SCHEMA_HASH_convolution UINT64_C(0x0d6bb80d9f45745c) /* convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor */
 #define BP_SCHEMA_HASH_convolution_backward_weight UINT64_C(0x9f46d85873cb945a) /* convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups) -> Tensor */
+#define BP_SCHEMA_HASH_packed_convolution UINT64_C(0x1c721e8f495b06d9) /* packed_convolution(Tensor input, Tensor weight, Tensor? bias, Tensor? other, int[] weight_size, int[] stride, int[] padding, int[] dilation, int groups, *, float? min=None, float? max=None) -> Tensor */
 #define BP_SCHEMA_HASH_fmod UINT64_C(0x796f391196215f4a) /* fmod(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_remainder UINT64_C(0x4caff40b12019ba9) /* remainder(Tensor input, Tensor other) -> Tensor */
 #define BP_SCHEMA_HASH_floor_divide UINT64_C(0x7ff37bdeca8c527e) /* floor_divide(Tensor input, Tensor other) -> Tensor */

@@ -75,4 +75,21 @@ BP_API Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const 
                                IntList output_padding = {0}, std::int64_t groups = 1,
                                IntList dilation = {1});
 
+// `weight`, [to, channels / groups, height, width], in the order in which packed_convolution reads
+// it: [groups, panels, height, width, channels / groups, 32]. A panel has 32 of a group's results,
+// and zeros for those that the last one lacks. If several groups have one channel and one result
+// each: [height, width, to].
+BP_API Tensor pack_convolution(const Tensor& weight, std::int64_t groups = 1);
+
+// The convolution of `input`, [batch, height, width, channels], by a weight of `weight_size`, [to,
+// channels / groups, height, width], which pack_convolution has packed: [batch, height, width, to].
+// `bias`, [to], and `other`, of the result's shape, are added, and what is below `min` or above
+// `max` becomes that. `padding` is that above, left, below and right. For inference: the weight is
+// packed once, and the result is written once.
+BP_API Tensor packed_convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                 const Tensor& other, IntList weight_size, IntList stride,
+                                 IntList padding, IntList dilation, std::int64_t groups,
+                                 std::optional<double> min = std::nullopt,
+                                 std::optional<double> max = std::nullopt);
+
 }  // namespace bp

@@ -104,6 +104,8 @@ extern BP_API Operator conv3d;
 extern BP_API Operator conv_transpose1d;
 extern BP_API Operator conv_transpose2d;
 extern BP_API Operator conv_transpose3d;
+extern BP_API Operator pack_convolution;
+extern BP_API Operator packed_convolution;
 
 // ctc
 extern BP_API Operator ctc_loss;

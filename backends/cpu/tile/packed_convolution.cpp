@@ -1,0 +1,149 @@
+// A block of points times a panel of weights stays in registers: for AVX-512 12 points times 2 vectors, whose 24 sums hide
+// the latency of the additions, with two loads of weights and 12 of numbers for each 24 of them.
+#include "tile/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tile/packed_convolution.cpp"
+#include <algorithm>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "tile/packed_convolution.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bp::cpu::tile::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Lanes = hn::CappedTag<float, 16>;
+using Vector = hn::Vec<Lanes>;
+constexpr int lanes = static_cast<int>(hn::MaxLanes(Lanes()));
+constexpr int vectors_of_panel = static_cast<int>(panel_width) / lanes;
+// 32 registers of AVX-512; 16 of AVX2, of which a panel takes 4 for each point.
+constexpr int most_points = lanes == 16 ? static_cast<int>(points_at_once) : 3;
+
+HWY_INLINE Vector finished(Vector sum, const Finish& finish) {
+  const Lanes d;
+  // In this order NaN stays: it is neither below nor above.
+  const auto least = hn::Set(d, finish.least), most = hn::Set(d, finish.most);
+  sum = hn::IfThenElse(hn::Lt(sum, least), least, sum);
+  return hn::IfThenElse(hn::Gt(sum, most), most, sum);
+}
+
+// `num_steps` numbers of each point, so that the places of the points are read once for them.
+template <int num_points, int num_vectors, int num_steps>
+HWY_INLINE void add_products(const float* weight, const float* const (&from)[num_points], int64_t k,
+                             Vector (&sums)[num_points][num_vectors]) {
+  const Lanes d;
+  Vector w[num_steps][num_vectors];
+#pragma GCC unroll 2
+  for (int step = 0; step < num_steps; ++step)
+#pragma GCC unroll 32
+    for (int j = 0; j < num_vectors; ++j)
+      w[step][j] = hn::LoadU(d, weight + step * panel_width + j * lanes);
+#pragma GCC unroll 12
+  for (int i = 0; i < num_points; ++i) {
+    const float* const at = from[i] + k;
+#pragma GCC unroll 2
+    for (int step = 0; step < num_steps; ++step) {
+      const auto number = hn::Set(d, at[step]);
+#pragma GCC unroll 32
+      for (int j = 0; j < num_vectors; ++j) sums[i][j] = hn::MulAdd(number, w[step][j], sums[i][j]);
+    }
+  }
+}
+
+template <int num_points, int num_vectors>
+HWY_INLINE void multiply(const PanelPoints& p, int64_t first,
+                         Vector (&sums)[num_points][num_vectors]) {
+  constexpr int steps = lanes == 16 ? 2 : 1;
+  const float* weight = p.panel;
+  for (int64_t tap = 0; tap < p.num_taps; ++tap, weight += p.run * panel_width) {
+    const float* const* const seen = p.seen + tap * points_at_once + first;
+    const float* from[num_points];
+#pragma GCC unroll 12
+    for (int i = 0; i < num_points; ++i) from[i] = seen[i];
+    int64_t k = 0;
+    for (; k + steps <= p.run; k += steps)
+      add_products<num_points, num_vectors, steps>(weight + k * panel_width, from, k, sums);
+    if (k < p.run)
+      add_products<num_points, num_vectors, 1>(weight + k * panel_width, from, k, sums);
+  }
+}
+
+template <int num_points, int num_vectors>
+HWY_NOINLINE void block(const PanelPoints& p, int64_t first) {
+  const Lanes d;
+  Vector sums[num_points][num_vectors];
+#pragma GCC unroll 12
+  for (int i = 0; i < num_points; ++i)
+#pragma GCC unroll 32
+    for (int j = 0; j < num_vectors; ++j) sums[i][j] = hn::Zero(d);
+  multiply<num_points, num_vectors>(p, first, sums);
+#pragma GCC unroll 12
+  for (int i = 0; i < num_points; ++i)
+#pragma GCC unroll 32
+    for (int j = 0; j < num_vectors; ++j) {
+      const int64_t place = (first + i) * p.to_step + j * lanes;
+      const auto left =
+          static_cast<size_t>(std::clamp<int64_t>(p.num_results - j * lanes, 0, lanes));
+      const auto inside = hn::FirstN(d, left);
+      auto sum = sums[i][j];
+      if (p.bias) sum = hn::Add(sum, hn::MaskedLoad(inside, d, p.bias + j * lanes));
+      if (p.other) sum = hn::Add(sum, hn::MaskedLoad(inside, d, p.other + place));
+      hn::BlendedStore(finished(sum, p.finish), inside, d, p.to + place);
+    }
+}
+
+template <int num_points> void of_points(const PanelPoints& p, int64_t first) {
+  if (num_points == 1 || p.num_results > panel_width / 2 || vectors_of_panel < 2)
+    return block<num_points, vectors_of_panel>(p, first);
+  block<num_points, std::max(vectors_of_panel / 2, 1)>(p, first);
+}
+
+void convolve_points_f32(const PanelPoints& p) {
+  int64_t first = 0;
+  for (; p.num_points - first >= most_points; first += most_points)
+    of_points<most_points>(p, first);
+  if constexpr (most_points > 8)
+    for (; p.num_points - first >= 8; first += 8) of_points<8>(p, first);
+  if constexpr (most_points > 4)
+    for (; p.num_points - first >= 4; first += 4) of_points<4>(p, first);
+  for (; p.num_points - first >= 2; first += 2) of_points<2>(p, first);
+  for (; first < p.num_points; ++first) of_points<1>(p, first);
+}
+
+void convolve_depth_f32(const DepthPoint& p) {
+  const Lanes d;
+  for (int64_t c = 0; c < p.channels; c += lanes) {
+    const auto inside =
+        hn::FirstN(d, static_cast<size_t>(std::min<int64_t>(p.channels - c, lanes)));
+    auto sum = p.bias ? hn::MaskedLoad(inside, d, p.bias + c) : hn::Zero(d);
+    for (int64_t tap = 0; tap < p.num_taps; ++tap)
+      if (p.seen[tap])
+        sum = hn::MulAdd(hn::MaskedLoad(inside, d, p.seen[tap] + c),
+                         hn::MaskedLoad(inside, d, p.weight + tap * p.channels + c), sum);
+    if (p.other) sum = hn::Add(sum, hn::MaskedLoad(inside, d, p.other + c));
+    hn::BlendedStore(finished(sum, p.finish), inside, d, p.to + c);
+  }
+}
+
+}  // namespace
+}  // namespace bp::cpu::tile::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bp::cpu::tile {
+
+HWY_EXPORT(convolve_points_f32);
+HWY_EXPORT(convolve_depth_f32);
+
+void convolve_points(const PanelPoints& points) {
+  HWY_DYNAMIC_DISPATCH(convolve_points_f32)(points);
+}
+void convolve_depth(const DepthPoint& point) {
+  HWY_DYNAMIC_DISPATCH(convolve_depth_f32)(point);
+}
+
+}  // namespace bp::cpu::tile
+#endif

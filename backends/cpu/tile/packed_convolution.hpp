@@ -1,0 +1,43 @@
+// Convolutions of pictures whose channels lie next to each other, by weights in panels of 32 results, as vector code for f32.
+#pragma once
+
+#include <cstdint>
+
+namespace bp::cpu::tile {
+
+inline constexpr int64_t panel_width = 32;
+inline constexpr int64_t points_at_once = 12;
+
+// What is done with each sum before it is written.
+struct Finish {
+  float least, most;  // infinite where there is no limit; NaN stays
+};
+
+// Up to points_at_once points of the result, for the results of one panel.
+struct PanelPoints {
+  // [num_taps][points_at_once]: where the numbers that a point sees at a tap begin; `run` of them lie in a row.
+  const float* const* seen;
+  int64_t num_taps, run;
+  const float* panel;  // [num_taps][run][panel_width]
+  const float* bias;   // of the panel's results; may be NULL
+  const float* other;  // is added, and lies as the result does; may be NULL
+  float* to;
+  int64_t to_step;  // from a point to the next
+  int64_t num_points, num_results;
+  Finish finish;
+};
+void convolve_points(const PanelPoints& points);
+
+// One point, where each channel has a result of its own.
+struct DepthPoint {
+  const float* const* seen;  // [num_taps]: NULL beside the picture
+  int64_t num_taps, channels;
+  const float* weight;  // [num_taps][channels]
+  const float* bias;    // may be NULL
+  const float* other;   // may be NULL
+  float* to;
+  Finish finish;
+};
+void convolve_depth(const DepthPoint& point);
+
+}  // namespace bp::cpu::tile
