@@ -67,7 +67,7 @@ Tensor Transpose_6(const Arguments& arguments) {
 Tensor Concat_7(const Arguments& arguments) {
   [[maybe_unused]] const std::vector<Tensor> inputs = arguments.tensors(0);
   [[maybe_unused]] const std::int64_t axis = arguments.integer(1);
-  return cat(inputs, axis);
+  return joined(inputs, axis);
 }
 
 // Split

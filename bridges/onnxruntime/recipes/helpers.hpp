@@ -74,6 +74,8 @@ Dims resolved_shape(const Tensor& data, IntList shape, bool zero_is_zero);
 Tensor flattened(const Tensor& input, std::int64_t axis);  // to a matrix
 Tensor unsqueezed(const Tensor& data, IntList axes);
 Dims reversed_dims(const Tensor& data);
+// One behind the other; pictures whose channels lie last stay so.
+Tensor joined(const Tensors& inputs, std::int64_t axis);
 Tensors in_parts(const Tensor& input, std::int64_t count, std::int64_t axis);
 Tensor sliced(const Tensor& data, IntList starts, IntList ends, const Axes& axes,
               const Axes& steps);

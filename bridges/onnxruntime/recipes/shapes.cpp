@@ -52,6 +52,19 @@ Dims reversed_dims(const Tensor& data) {
   return dims;
 }
 
+Tensor joined(const Tensors& inputs, std::int64_t axis) {
+  const auto has_channels_last = [](const Tensor& tensor) {
+    return tensor.ndim() == 4 && tensor.is_contiguous(MemoryFormat::channels_last);
+  };
+  const bool are_pictures =
+      std::all_of(inputs.begin(), inputs.end(), has_channels_last) &&
+      std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return !t.is_contiguous(); });
+  if (!are_pictures || wrapped(axis, 4) != 1) return cat(inputs, axis);
+  Tensors pictures;
+  for (const Tensor& input : inputs) pictures.push_back(permute(input, {0, 2, 3, 1}));
+  return permute(cat(pictures, 3), {0, 3, 1, 2});
+}
+
 Tensors in_parts(const Tensor& input, std::int64_t count, std::int64_t axis) {
   const std::int64_t size = input.size(axis), part = (size + count - 1) / count;
   Tensors parts;

@@ -134,6 +134,13 @@ bool is_symmetric(const Axes& pads) {
   return true;
 }
 
+Dims padding_of(const Window& window, IntList shape) {
+  const Resolved r = resolve(window, shape);
+  Dims padding = r.before;
+  for (const std::int64_t each : r.after) padding.push_back(each);
+  return padding;
+}
+
 Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias,
                  const Window& window, std::int64_t groups) {
   const Resolved r = resolve(window, input.shape());

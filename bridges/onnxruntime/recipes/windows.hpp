@@ -20,6 +20,9 @@ Dims ones_or(const Axes& list, std::size_t count);
 Dims first_half(const Axes& pads, std::size_t count);
 bool is_symmetric(const Axes& pads);
 
+// What is put around an input of this shape: before each dimension, then behind each.
+Dims padding_of(const Window& window, IntList shape);
+
 Tensor convolved(const Tensor& input, const Tensor& weight, const Tensor& bias,
                  const Window& window, std::int64_t groups);
 Tensor deconvolved(const Tensor& input, const Tensor& weight, const Tensor& bias,

@@ -7,6 +7,9 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
+#include "chains.hpp"
+#include "convolutions.hpp"
+
 namespace bp::onnx {
 namespace {
 
@@ -19,29 +22,53 @@ bool is_served_in_place(Device device) {
 Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphValue>& inputs,
                  const std::vector<GraphValue>& outputs, Device device)
     : device_(device), host_(host_device()) {
-  for (const GraphNode& node : nodes) {
-    Placed placed;
-    std::string why;
-    placed.step = Step::make(node, device, why);
-    if (!placed.step)
-      throw RuntimeFailure("backplane: " + node.type + " '" + node.name + "': " + why);
-    for (const GraphValue& value : node.inputs) {
-      const int at = value.name.empty() ? -1 : value_named(value.name);
-      placed.inputs.push_back(at);
-      if (at < 0 || !value.constant || constants_[static_cast<std::size_t>(at)].tensor.defined())
-        continue;
-      // A copy, since ONNX Runtime's goes with the graph.
-      const Tensor theirs = borrow(value.constant, host_);
-      constants_[static_cast<std::size_t>(at)].tensor =
-          device == host_ ? clone(theirs) : to(theirs, device);
+  const Readers readers(nodes, outputs);
+  std::vector<bool> taken(nodes.size(), false);
+  std::vector<FusedNodes> fused = fuse_convolutions(nodes, readers, device, taken);
+  for (FusedNodes& each : join_pointwise(nodes, readers, taken)) fused.push_back(std::move(each));
+  std::vector<FusedNodes*> owners(nodes.size(), nullptr);
+  for (FusedNodes& each : fused)
+    for (const std::size_t node : each.nodes) owners[node] = &each;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!owners[i]) {
+      add_node(nodes[i]);
+    } else if (owners[i]->nodes.back() == i) {  // all that it reads is there by now
+      Placed placed;
+      for (const GraphValue* value : owners[i]->inputs) {
+        placed.inputs.push_back(value_named(value->name));
+        if (value->constant) keep_constant(*value, placed.inputs.back());
+      }
+      placed.outputs.push_back(value_named(nodes[i].outputs[0].name));
+      placed.action = std::move(owners[i]->action);
+      steps_.push_back(std::move(placed));
     }
-    for (const GraphValue& value : node.outputs)
-      placed.outputs.push_back(value.name.empty() ? -1 : value_named(value.name));
-    steps_.push_back(std::move(placed));
   }
   for (const GraphValue& value : inputs) inputs_.push_back(value_named(value.name));
   for (const GraphValue& value : outputs) outputs_.push_back(value_named(value.name));
   find_last_uses();
+}
+
+void Program::add_node(const GraphNode& node) {
+  Placed placed;
+  std::string why;
+  placed.action = Step::make(node, device_, why);
+  if (!placed.action)
+    throw RuntimeFailure("backplane: " + node.type + " '" + node.name + "': " + why);
+  for (const GraphValue& value : node.inputs) {
+    placed.inputs.push_back(value.name.empty() ? -1 : value_named(value.name));
+    if (value.constant) keep_constant(value, placed.inputs.back());
+  }
+  for (const GraphValue& value : node.outputs)
+    placed.outputs.push_back(value.name.empty() ? -1 : value_named(value.name));
+  steps_.push_back(std::move(placed));
+}
+
+// A copy, since ONNX Runtime's goes with the graph.
+void Program::keep_constant(const GraphValue& value, int at) {
+  Tensor& kept = constants_[static_cast<std::size_t>(at)].tensor;
+  if (kept.defined()) return;
+  const Tensor theirs = borrow(value.constant, host_);
+  kept = device_ == host_ ? clone(theirs) : to(theirs, device_);
 }
 
 int Program::value_named(const std::string& name) {
@@ -97,9 +124,9 @@ void Program::run(OrtKernelContext* context) const {
       inputs.push_back(at < 0 ? nullptr : &values[static_cast<std::size_t>(at)]);
     results.assign(placed.outputs.size(), Value());
     try {
-      placed.step->run(inputs, results);
+      placed.action->run(inputs, results);
     } catch (const Error& error) {
-      throw RuntimeFailure("backplane: " + placed.step->name() + ": " + error.what());
+      throw RuntimeFailure("backplane: " + placed.action->name() + ": " + error.what());
     }
     for (std::size_t i = 0; i < results.size(); ++i)
       if (placed.outputs[i] >= 0)

@@ -21,12 +21,14 @@ class Program {
 
  private:
   struct Placed {
-    std::unique_ptr<Step> step;
+    std::unique_ptr<Action> action;
     std::vector<int> inputs, outputs;  // by value; -1: there is none
     std::vector<int> last_uses;        // values that nobody reads after it
   };
 
   int value_named(const std::string& name);
+  void add_node(const GraphNode& node);
+  void keep_constant(const GraphValue& value, int at);
   void find_last_uses();
   void read_inputs(OrtKernelContext* context, std::vector<Value>& values) const;
   void write_outputs(OrtKernelContext* context, const std::vector<Value>& values) const;

@@ -124,7 +124,8 @@ std::unique_ptr<Step> Step::make(const GraphNode& node, Device device, std::stri
   for (auto each = begin; each != end; ++each) {
     const auto& [entry, schema] = each->second;
     if (node.version < entry.since || node.version > entry.until) {
-      if (why.empty()) why = "version " + std::to_string(node.version) + " of the operator is not known";
+      if (why.empty())
+        why = "version " + std::to_string(node.version) + " of the operator is not known";
       continue;
     }
     if (!facts.inputs.empty() && facts.inputs[0].exists &&

@@ -19,15 +19,25 @@ struct Value {
   std::shared_ptr<const std::vector<std::int64_t>> whole;  // null: not fetched
 };
 
-class Step {
+// What a program does at one place, for one node or several.
+class Action {
+ public:
+  virtual ~Action() = default;
+  // Values by its inputs, null where there is none; fills its results, in the dtypes that the graph says. Throws bp::Error.
+  virtual void run(std::span<Value* const> inputs, std::span<Value> results) const = 0;
+
+  const std::string& name() const { return name_; }
+
+ protected:
+  std::string name_;  // "Add 'node_7'", for messages
+};
+
+class Step : public Action {
  public:
   // Nothing, and `why` says what is missing, where no entry takes the node.
   static std::unique_ptr<Step> make(const GraphNode& node, Device device, std::string& why);
 
-  // Values by the node's inputs; fills those of its results, in the dtypes that the graph says. Throws bp::Error.
-  void run(std::span<Value* const> inputs, std::span<Value> results) const;
-
-  const std::string& name() const { return name_; }
+  void run(std::span<Value* const> inputs, std::span<Value> results) const override;
 
  private:
   // Where an argument comes from: an input, or `prepared_`.
@@ -61,7 +71,6 @@ class Step {
   const Entry* entry_ = nullptr;
   std::shared_ptr<const Schema> schema_;
   Operator* row_ = nullptr;
-  std::string name_;  // "Add node_7", for messages
   NodeFacts facts_;
   std::vector<bp_value> prepared_;  // point into stored_
   std::vector<Source> sources_;

@@ -1,0 +1,47 @@
+// What is known of nodes before they become one call.
+#include "fused.hpp"
+
+#include <algorithm>
+
+#include <backplane/backplane.hpp>
+
+namespace bp::onnx {
+
+bool is_of_onnx(const GraphNode& node) {
+  return node.domain.empty() || node.domain == "ai.onnx";
+}
+
+const Attribute* find_attribute(const GraphNode& node, std::string_view name) {
+  for (const Attribute& each : node.attributes)
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+std::optional<double> number_of(const GraphValue& value) {
+  if (!value.constant || value.facts.dtype != f32) return std::nullopt;
+  const Tensor constant = borrow(value.constant, host_device());
+  return constant.numel() == 1 ? std::optional<double>(item<float>(constant)) : std::nullopt;
+}
+
+std::optional<Limits> limits_of(const GraphNode& node) {
+  if (!is_of_onnx(node) || node.inputs.empty() || node.inputs[0].facts.dtype != f32)
+    return std::nullopt;
+  if (node.type == "Relu") return Limits{0.0, std::nullopt};
+  if (node.type != "Clip" || node.version < 6) return std::nullopt;
+  Limits limits;
+  if (node.version < 11) {
+    const Attribute *min = find_attribute(node, "min"), *max = find_attribute(node, "max");
+    if (min && min->reals.size() == 1) limits.min = min->reals[0];
+    if (max && max->reals.size() == 1) limits.max = max->reals[0];
+    return limits;
+  }
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    if (!node.inputs[i].facts.exists) continue;
+    const std::optional<double> number = number_of(node.inputs[i]);
+    if (!number) return std::nullopt;
+    (i == 1 ? limits.min : limits.max) = number;
+  }
+  return limits;
+}
+
+}  // namespace bp::onnx

@@ -1,0 +1,125 @@
+"""Random graphs of convolutions and pointwise nodes, which become single calls, give what ONNX Runtime's CPU gives."""
+
+import threading
+
+import backplane_onnxruntime
+import numpy
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Graph:
+    """A graph in the making; every value is a float32 picture of known shape, or of sizes that are only known when it runs."""
+
+    def __init__(self, seed, is_dynamic):
+        self.source, self.nodes, self.constants = numpy.random.default_rng(seed), [], []
+        self.shape = [int(self.source.integers(1, 3)), int(self.source.choice([1, 3, 8, 16, 20])), 9, int(self.source.integers(5, 14))]
+        self.input = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None if is_dynamic else size for size in self.shape])
+        self.values = [("x", self.shape[1])]
+        self.outputs = []
+
+    def constant(self, array):
+        self.constants.append(numpy_helper.from_array(numpy.asarray(array, numpy.float32), f"c{len(self.constants)}"))
+        return self.constants[-1].name
+
+    def add(self, kind, inputs, channels, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], name=name, **attributes))
+        self.values.append((name, channels))
+
+    def convolution(self, name, channels):
+        to, kernel = int(self.source.choice([1, 8, 16, 33, 40])), int(self.source.choice([1, 3]))
+        groups = int(self.source.choice([1, 1, channels])) if channels > 1 else 1
+        to = channels if groups > 1 else to
+        weight = self.source.standard_normal((to, channels // groups, kernel, kernel)) / (channels // groups * kernel * kernel) ** 0.5
+        inputs = [name, self.constant(weight)] + [self.constant(self.source.standard_normal(to))] * int(self.source.integers(2))
+        pads = {"auto_pad": "SAME_UPPER"} if self.source.integers(2) else {"pads": [kernel // 2] * 4}
+        self.add("Conv", inputs, to, group=groups, **pads)
+
+    def grow(self):
+        name, channels = self.values[int(self.source.integers(max(0, len(self.values) - 3), len(self.values)))]
+        alike = [other for other, count in self.values if count == channels]
+        kind = self.source.choice(["Conv", "Conv", "Relu", "Add", "Mul", "scale", "swish", "Concat", "Clip", "HardSigmoid", "number"])
+        if kind == "Conv":
+            self.convolution(name, channels)
+        elif kind in ("Relu", "HardSigmoid"):
+            self.add(kind, [name], channels)
+        elif kind in ("Add", "Mul"):
+            self.add(kind, [name, str(self.source.choice(alike))], channels)
+        elif kind == "scale":
+            self.add("Mul", [name, self.constant(self.source.standard_normal((1, channels, 1, 1)))], channels)
+        elif kind == "number":
+            self.add(str(self.source.choice(["Add", "Sub", "Mul", "Div"])), [name, self.constant(self.source.uniform(0.5, 2))], channels)
+        elif kind == "Clip":
+            self.add("Clip", [name, self.constant(-1), self.constant(2)], channels)
+        elif kind == "Concat":
+            self.add("Concat", [name, str(self.source.choice(alike))], 2 * channels, axis=1)
+        else:
+            self.add("Sigmoid", [name], channels)
+            self.add("Mul", [name, self.values[-1][0]], channels)
+
+    def model(self):
+        while len(self.nodes) < 12:
+            self.grow()
+        given = {self.nodes[-1].output[0], *(str(each) for each in self.source.choice([node.output[0] for node in self.nodes], 2))}
+        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * 4) for name in sorted(given)]
+        graph = helper.make_graph(self.nodes, "random", [self.input], outputs, self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10).SerializeToString()
+
+
+def expect_equal(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.shape == other.shape
+        scale = max(1, float(numpy.abs(other).max())) if other.size else 1
+        numpy.testing.assert_allclose(one, other, rtol=0, atol=2e-5 * scale)
+
+
+def sessions(model, device):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    ours = backplane_onnxruntime.session(model, device, options, strict=True)
+    return ours, onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True], ids=["known", "dynamic"])
+def test_random_graphs(is_dynamic):
+    for seed in range(40):
+        graph = Graph(seed, is_dynamic)
+        ours, theirs = sessions(graph.model(), "cpu:0")
+        for size in (0, 3) if is_dynamic else (0,):
+            feeds = {"x": graph.source.standard_normal([*graph.shape[:3], graph.shape[3] + size]).astype(numpy.float32)}
+            expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
+
+
+def test_numbers_that_are_not_finite_come_out_as_they_do_there():
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [8, 4, 3, 3], numpy.ones(288))
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c"], ["y"])]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [1, 4, 6, 6]), ("y", [1, 8, 6, 6]))]
+    model = helper.make_model(helper.make_graph(nodes, "g", values[:1], values[1:], [weight]), ir_version=10).SerializeToString()
+    image = numpy.ones((1, 4, 6, 6), numpy.float32)
+    image[0, 1, 2, 3], image[0, 0, 5, 5] = numpy.inf, -numpy.inf
+    ours, theirs = sessions(model, "cpu:0")
+    numpy.testing.assert_array_equal(ours.run(None, {"x": image})[0], theirs.run(None, {"x": image})[0])
+
+
+def test_two_sessions_in_four_threads():
+    graphs = [Graph(seed, False) for seed in (5, 6)]
+    pairs = [(graph, *sessions(graph.model(), "cpu:0")) for graph in graphs]
+    feeds = [{"x": graph.source.standard_normal(graph.shape).astype(numpy.float32)} for graph in graphs]
+    wanted = [theirs.run(None, feed) for (_, _, theirs), feed in zip(pairs, feeds, strict=True)]
+    wrong = []
+
+    def work(place):
+        try:
+            for _ in range(25):
+                expect_equal(pairs[place][1].run(None, feeds[place]), wanted[place])
+        except Exception as error:  # noqa: BLE001: told below, by the test's own thread
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(place % 2,)) for place in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
