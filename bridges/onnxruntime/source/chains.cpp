@@ -161,7 +161,7 @@ class JoinedSteps : public Action {
 }  // namespace
 
 std::vector<FusedNodes> join_pointwise(const std::vector<GraphNode>& nodes, const Readers& readers,
-                                       std::vector<bool>& taken) {
+                                       bool has_pictures, std::vector<bool>& taken) {
   std::vector<FusedNodes> all;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (taken[i]) continue;
@@ -174,8 +174,10 @@ std::vector<FusedNodes> join_pointwise(const std::vector<GraphNode>& nodes, cons
       if (!next || taken[*next] || !builder.add(nodes[*next], value)) break;
       fused.nodes.push_back(*next);
     }
-    // Alone, a node is a call of its row; beside what is broadcast, a chain keeps the order of memory.
-    if (builder.num_steps() < 2 && builder.inputs().size() < 2) continue;
+    // Alone, a node is a call of its row; but a chain keeps the order of pictures beside what is broadcast.
+    const bool broadcasts =
+        has_pictures && builder.inputs().size() > 1 && nodes[i].outputs[0].facts.ndim == 4;
+    if (builder.num_steps() < 2 && !broadcasts) continue;
     Chain chain = builder.chain();
     if (!chain || builder.inputs().empty()) continue;
     fused.inputs = builder.inputs();

@@ -5,8 +5,8 @@
 
 namespace bp::onnx {
 
-// Of the nodes that are not `taken`; those that it finds are taken then.
+// Of the nodes that are not `taken`; those that it finds are taken then. `has_pictures`: some values have their channels last.
 std::vector<FusedNodes> join_pointwise(const std::vector<GraphNode>& nodes, const Readers& readers,
-                                       std::vector<bool>& taken);
+                                       bool has_pictures, std::vector<bool>& taken);
 
 }  // namespace bp::onnx

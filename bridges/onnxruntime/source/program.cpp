@@ -25,7 +25,8 @@ Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphVal
   const Readers readers(nodes, outputs);
   std::vector<bool> taken(nodes.size(), false);
   std::vector<FusedNodes> fused = fuse_convolutions(nodes, readers, device, taken);
-  for (FusedNodes& each : join_pointwise(nodes, readers, taken)) fused.push_back(std::move(each));
+  for (FusedNodes& each : join_pointwise(nodes, readers, !fused.empty(), taken))
+    fused.push_back(std::move(each));
   std::vector<FusedNodes*> owners(nodes.size(), nullptr);
   for (FusedNodes& each : fused)
     for (const std::size_t node : each.nodes) owners[node] = &each;
