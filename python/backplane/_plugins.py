@@ -17,6 +17,7 @@ import warnings
 from pathlib import Path
 
 GROUP = "backplane.backends"
+_reasons = {}  # why a plugin has no device here, by the backend's name
 _candidates = None  # of this process, by the library's path; one that was tried is gone
 
 
@@ -61,13 +62,19 @@ def load(name=None):
     return any([_load_one(library, *_candidates.pop(library)) for library, _ in wanted if library in _candidates])
 
 
+def reason(name):
+    """Why the plugin that would offer this device has none; empty if no plugin has said so."""
+    return "; ".join(_reasons[part] for part in name.split(":") if part in _reasons)
+
+
 def _load_one(library, name, who):
     from . import _core
 
     try:
         _core.load_backend(library)
-    except _core.UnsupportedError:
-        return False  # nothing here for it to drive
+    except _core.UnsupportedError as error:  # nothing here for it to drive
+        _reasons[name] = str(error)
+        return False
     except Exception as error:
         _warn(f"the plugin {name or library} of {who} is left out: {error}")
         return False

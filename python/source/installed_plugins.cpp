@@ -10,8 +10,14 @@ bool load_installed_plugins(nb::handle name) {
 Device device_named(const std::string& name) {
   try {
     return without_gil([&] { return bp::device(name); });
-  } catch (const Error&) {
-    if (!load_installed_plugins(nb::str(name.c_str()))) throw;
+  } catch (const Error& error) {
+    const nb::str text(name.c_str());
+    if (!load_installed_plugins(text)) {
+      const auto why =
+          nb::cast<std::string>(nb::module_::import_("backplane._plugins").attr("reason")(text));
+      if (why.empty()) throw;
+      throw Error(error.error_class(), std::string(error.what()) + "; " + why);
+    }
   }
   return without_gil([&] { return bp::device(name); });
 }

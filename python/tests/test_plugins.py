@@ -196,3 +196,17 @@ def test_the_command_sees_them_too(site):
         command()
     """
     assert "c11:0" in site.run(program)[0]
+
+
+def test_a_plugin_without_a_device_says_why_each_time(monkeypatch):
+    from backplane import _core, _plugins
+
+    def load_backend(library):
+        raise _core.UnsupportedError("nowhere: no card is here")
+
+    monkeypatch.setattr(_core, "load_backend", load_backend)
+    monkeypatch.setattr(_plugins, "_candidates", {"/lib.so": ("nowhere", "a package")})
+    monkeypatch.setattr(_plugins, "_reasons", {})
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no device 'nowhere:0'.*nowhere: no card is here"):
+            backplane.device("nowhere:0")
