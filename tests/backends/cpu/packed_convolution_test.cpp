@@ -10,7 +10,7 @@ namespace {
 
 using namespace bp_test;
 
-struct Layer {
+struct PackedLayer {
   int64_t batch, size[2], channels, to, groups, kernel[2], stride[2], padding[4], dilation[2];
   bool has_bias, has_other, is_limited;
 
@@ -39,8 +39,8 @@ struct Operands {
 };
 
 // What there is at a point of the result, and the sum of its terms' sizes.
-std::pair<double, double> expected(const Layer& l, Operands& o, int64_t n, int64_t y, int64_t x,
-                                   int64_t result) {
+std::pair<double, double> expected(const PackedLayer& l, Operands& o, int64_t n, int64_t y,
+                                   int64_t x, int64_t result) {
   double sum = 0, size = 0;
   const auto add = [&](double term) { sum += term, size += std::abs(term); };
   for (int64_t ky = 0; ky < l.kernel[0]; ++ky)
@@ -70,7 +70,7 @@ void fill(Data& data, std::mt19937& random, bool with_specials) {
         with_specials && random() % 64 == 0 ? special[random() % 2] : normal(random);
 }
 
-void expect_right(const Layer& l, std::mt19937& random, bool with_specials) {
+void expect_right(const PackedLayer& l, std::mt19937& random, bool with_specials) {
   const Sizes shape{l.batch, l.count(0), l.count(1), l.to};
   Operands o{Data(BP_F32, {l.batch, l.size[0], l.size[1], l.channels}), Data(BP_F32, l.packed()),
              Data(BP_F32, {l.to}), Data(BP_F32, shape)};
@@ -106,7 +106,7 @@ TEST(CpuPackedConvolution, matches_a_loop_over_each_window_with_each_instruction
     std::mt19937 random(11);
     const auto upto = [&](int64_t most) { return static_cast<int64_t>(random()) % most + 1; };
     for (int i = 0; i < 120; ++i) {
-      Layer l{};
+      PackedLayer l{};
       l.batch = upto(3);
       for (int64_t& size : l.size) size = upto(9);
       l.groups = i % 4 == 0 ? upto(3) : 1;
@@ -133,7 +133,7 @@ TEST(CpuPackedConvolution, matches_a_loop_over_each_window_with_each_instruction
 
 TEST(CpuPackedConvolution, gives_the_same_bits_on_any_number_of_threads) {
   std::mt19937 random(3);
-  Layer l{2, {20, 20}, 40, 70, 1, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, false, false, false};
+  PackedLayer l{2, {20, 20}, 40, 70, 1, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, false, false, false};
   Data input(BP_F32, {2, 20, 20, 40}), weight(BP_F32, l.packed());
   fill(input, random, false);
   fill(weight, random, false);
