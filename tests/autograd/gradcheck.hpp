@@ -24,6 +24,7 @@ struct Checked {
   bool was_checked =
       false;  // false: the sample has no such tensors, or too many elements, or none that
               // can be placed so
+  bool is_large = false;  // too many elements
 };
 // The same for one sample of a row, first and second order. Its f64 tensors, and the parts of complex128 ones, get distinct
 // values between 0.5 and 2, away from kinks and poles, unless the sample's own mean something.

@@ -21,16 +21,19 @@ TEST_P(Derivatives, of_every_row_are_what_differences_say) {
     const bool is_composite = op->kind == BP_KIND_COMPOSITE;  // differentiated through its parts
     if (!op->has_gradient && !is_composite) continue;
     if (op->schema->returns.empty()) continue;  // it writes, into no leaf
-    int num_checked = 0;
+    int num_checked = 0, num_large = 0;
     for (const Sample& sample : samples_of(*op, Dtype::f64, device("cpu"))) {
       const Checked checked = check_derivative(*op, sample, GetParam());
       EXPECT_EQ(checked.wrong, "");
       num_checked += checked.was_checked;
+      num_large += checked.is_large;
     }
     const bool fits_all = GetParam() == Placing::as_sampled || GetParam() == Placing::contiguous;
     const bool takes_tensors = op->schema->text.find("(Tensor") != std::string::npos;
-    EXPECT_GE(num_checked, fits_all && takes_tensors && contains(op->dtypes, f64) ? 4 : 0)
-        << op->name();
+    // Of a row whose tensors have at least some size, few are small enough.
+    if (fits_all && takes_tensors && contains(op->dtypes, f64))
+      EXPECT_TRUE(num_checked >= 1 && num_checked + num_large >= 4)
+          << op->name() << ": " << num_checked << " checked, " << num_large << " too large";
     num_rows += num_checked != 0;
   }
   EXPECT_GE(num_rows, GetParam() == Placing::channels_last ? 20 : 40);

@@ -110,7 +110,7 @@ TEST_F(Cache, where_nothing_can_be_written_all_works_and_one_line_says_so) {
   for (const std::string& place : {(parent.path() / "file").string(), std::string("/proc/none")}) {
     const std::string output = add(place).output;
     EXPECT_THAT(output, HasSubstr("compiled 1, from cache 0"));
-    const std::string line = "compiled kernels are not kept";
+    const std::string line = "compiled kernels and measured choices are not kept";
     const auto at = output.find(line);
     EXPECT_NE(at, std::string::npos) << output;
     EXPECT_EQ(output.find(line, at + 1), std::string::npos) << output;

@@ -119,7 +119,7 @@ const Kind refused[] = {
     {"null_plugin", "the plugin that bp_get_plugin_v1 returned is NULL"},
     {"abi_zero", "speaks ABI level 0, this host 1"},
     {"abi_future", "speaks ABI level 1000, this host 1"},
-    {"abi_differs", "bp_plugin.abi is 2, but bp_get_plugin_v1 answered level 1"},
+    {"abi_differs", "bp_plugin.abi is 3, but bp_get_plugin_v1 answered level 2"},
     {"plugin_too_small", "bp_plugin.h.size is 16"},
     {"plugin_wrong_type", "bp_plugin.h.type is 1 instead of 2"},
     {"null_name", "bp_plugin.name is NULL"},

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <utility>
@@ -75,8 +76,10 @@ TEST(PluginLibrary, can_be_moved) {
 TEST(PluginLibrary, names_both_levels_of_a_future_abi) {
   const Outcome outcome = open_broken("future_abi");
   EXPECT_EQ(outcome.code, BP_UNSUPPORTED);
-  EXPECT_EQ(outcome.message, broken_plugin("future_abi").string() +
-                                 ": speaks ABI level 1000, this host 1; install a newer Backplane");
+  EXPECT_EQ(outcome.message,
+            broken_plugin("future_abi").string() +
+                fmt::format(": speaks ABI level 1000, this host 1 to {}; install a newer Backplane",
+                            BP_ABI_LEVEL));
 }
 
 TEST(PluginLibrary, checks_the_structs) {

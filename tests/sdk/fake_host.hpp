@@ -15,7 +15,8 @@ class Host {
  public:
   Host() {
     table.h = {sizeof table, BP_TYPE_HOST, nullptr};
-    table.abi_min = table.abi_max = BP_ABI_LEVEL;
+    table.abi_min = 1;
+    table.abi_max = BP_ABI_LEVEL;
     table.version = "fake";
     table.plugin_path = "";
     table.context = this;
