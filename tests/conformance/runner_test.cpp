@@ -219,7 +219,8 @@ TEST(ConformRunner, refuses_what_it_does_not_understand_with_one_sentence) {
       {"verify /nowhere/certificate.json", "/nowhere/certificate.json"},
       {"gaps /nowhere", "/nowhere"},
       {"explain 'core:matmul'", "core:matmul"},
-      {"unheard-of", "subcommand is required"}};
+      {"unheard-of", "not expected: unheard-of"},
+      {"", "name a command"}};
   for (const auto& [arguments, word] : wrong) {
     const Ended ended = run_conform_program(arguments);
     EXPECT_NE(ended.exit_code, 0) << arguments;
