@@ -31,9 +31,10 @@ TEST_P(Derivatives, of_every_row_are_what_differences_say) {
     const bool fits_all = GetParam() == Placing::as_sampled || GetParam() == Placing::contiguous;
     const bool takes_tensors = op->schema->text.find("(Tensor") != std::string::npos;
     // Of a row whose tensors have at least some size, few are small enough.
-    if (fits_all && takes_tensors && contains(op->dtypes, f64))
+    if (fits_all && takes_tensors && contains(op->dtypes, f64)) {
       EXPECT_TRUE(num_checked >= 1 && num_checked + num_large >= 4)
           << op->name() << ": " << num_checked << " checked, " << num_large << " too large";
+    }
     num_rows += num_checked != 0;
   }
   EXPECT_GE(num_rows, GetParam() == Placing::channels_last ? 20 : 40);
