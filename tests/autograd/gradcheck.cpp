@@ -250,7 +250,8 @@ Checked check_derivative(Operator& op, const Sample& sample, Placing placing,
   for (const Tensor& tensor : sample.tensors) {
     const bool is_complex_one = tensor.dtype() == Dtype::complex128;
     if (tensor.dtype() != Dtype::f64 && !is_complex_one) continue;
-    if (tensor.numel() * (is_complex_one ? 2 : 1) > most_elements) return {.is_large = true};
+    if (tensor.numel() * (is_complex_one ? 2 : 1) > most_elements)
+      return {.wrong = {}, .is_large = true};
     Placed placed = place(tensor, placing);
     if (!placed.leaf.defined()) return {};
     if (has_trait(op.name(), Trait::telling_input))

@@ -20,7 +20,7 @@ std::string find_wrong_derivative(const Differentiable& function, std::vector<Te
 enum class Placing { as_sampled, contiguous, transposed, channels_last };
 
 struct Checked {
-  std::string wrong;  // empty: nothing
+  std::string wrong{};  // empty: nothing
   bool was_checked =
       false;  // false: the sample has no such tensors, or too many elements, or none that
               // can be placed so
