@@ -26,14 +26,11 @@ struct ProductCut {
     if (p.batch > 1 && p.batch >= std::min<int64_t>(wanted, threads))
       return cut(stack, p.batch, 1, wanted);
     const int64_t of_each = (wanted + p.batch - 1) / p.batch;
-    bool by_rows = (p.m / row_step >= p.n / column_step) != across;
-    // Bands of a matrix whose lines they shorten have lines that lie apart, which matters for an odd k of bf16
-    // (loses_last_of_pairs in matmul.cpp).
-    if (p.dtype == BP_BF16 && p.k % 2 != 0) {
-      const bool may_cut_rows = p.a.column_stride == 1, may_cut_columns = p.b.row_stride == 1;
-      if (!may_cut_rows && !may_cut_columns) return {rows, p.m, 1};
-      by_rows = may_cut_rows && (by_rows || !may_cut_columns);
-    }
+    const bool by_rows = (p.m / row_step >= p.n / column_step) != across;
+    // Of an odd number of terms of bf16, oneDNN multiplies the last by a 0 beside it where lines of a factor or of the result lie
+    // apart (loses_last_of_pairs in matmul.cpp), as those of most bands do.
+    if (p.dtype == BP_BF16 && p.k % 2 != 0)
+      return p.a.column_stride == 1 ? cut(rows, p.m, row_step, of_each) : ProductCut{rows, p.m, 1};
     return by_rows ? cut(rows, p.m, row_step, of_each) : cut(columns, p.n, column_step, of_each);
   }
 
