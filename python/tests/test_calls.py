@@ -74,6 +74,7 @@ def test_arguments_by_position_and_name():
         (lambda x: bp.sum([1, 2]), TypeError, "sum: input must be a Tensor, not list"),
         (lambda x: bp.sum(x, 5), (ValueError, IndexError), "sum"),
         (lambda x: bp.add(x, bp.ones(3)), ValueError, "add: shapes"),
+        (lambda x: x.add_(bp.ones(3)), ValueError, "add_: shapes"),
         (lambda x: bp.reshape(x, 3), ValueError, "reshape"),
         (lambda x: bp.cat([x, 1]), TypeError, "cat: tensors must be a list of Tensors"),
         (lambda x: bp.cat(x), TypeError, "cat: tensors must be a list of Tensors"),
@@ -85,7 +86,7 @@ def test_arguments_by_position_and_name():
         (lambda x: bp.add(x, x, out=3), TypeError, "out"),
         (lambda x: x.no_such_method, AttributeError, "no_such_method"),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_errors_name_the_operator_and_the_argument(call, error, words):
     with pytest.raises(error, match=words.replace("[", r"\[")):
