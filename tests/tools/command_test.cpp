@@ -39,6 +39,8 @@ TEST(Command, tells_misuse_from_failure) {
 
 TEST(Command, names_a_command_that_does_not_exist) {
   EXPECT_THAT(run_backplane({"unheard-of"}).err, HasSubstr("not expected: unheard-of"));
+  if (!std::filesystem::exists(std::filesystem::path(BP_BUILD_BIN_DIR) / "backplane-conform"))
+    return;  // a build without the suite
   EXPECT_THAT(run_backplane({"conform", "unheard-of"}).err, HasSubstr("not expected: unheard-of"));
 }
 
