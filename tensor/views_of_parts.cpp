@@ -24,7 +24,9 @@ Tensor view_as_real(const Tensor& base) {
            name(base.dtype()));
   check_rank("view_as_real", static_cast<std::size_t>(base.ndim()) + 1);
   Dims shape(base.shape()), strides(base.strides());
-  for (std::int64_t& stride : strides) stride *= 2;
+  // Those of a tensor without elements may be as large as numbers get; they lead nowhere.
+  for (std::int64_t& stride : strides)
+    stride = static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * 2);
   shape.push_back(2);
   strides.push_back(1);
   return with_dtype(base, shape, strides, base.dtype() == complex64 ? f32 : f64);
