@@ -203,6 +203,38 @@ def test_ctrl_c_ends_a_program_as_always():
     assert code == -signal.SIGINT and "KeyboardInterrupt" in error
 
 
+# A signal's frame is written below the stack of whoever runs: kernels must keep nothing there.
+def test_signals_in_the_middle_of_kernels():
+    program = """
+        import signal, time, backplane as bp
+        x, picture = bp.randn(1000, 1000), bp.randn(2, 16, 40, 40, requires_grad=True)
+        weight = bp.randn(16, 16, 3, 3, requires_grad=True)
+        words, cell = bp.randn(20, 4, 64), bp.nn.LSTM(64, 64)
+        def compute():
+            y = bp.nn.functional.conv2d(picture, weight, padding=1)
+            gradients = bp.autograd.grad(y.sum(), [picture, weight])
+            return [x @ x, x @ x, y, *gradients, cell(words)[0]]
+        expected = compute()
+        count = 0
+        def handle(*_):
+            global count
+            count += 1
+        signal.signal(signal.SIGALRM, handle)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            for got, wanted in zip(compute(), expected):
+                assert bp.equal(got, wanted)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert count > 20, count
+    """
+    # Not with faulthandler, which gives handlers a stack of their own.
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 WORK = """
     import backplane as bp
     def work(x):

@@ -156,6 +156,8 @@ int64_t work_of(const ConvolutionKey& key) {
 }
 
 void run_convolution(const ConvolutionKey& key, const ConvolutionPrimitive& p, bool with_weight) {
+  // OpenMP's threads, where there are several, get this one's mask when they are made.
+  const NoSignals quiet(p.is_older || key.num_threads > 1);
   const dnnl::stream& stream = convolution_primitives().stream();
   const char* const what = "oneDNN could not run a convolution";
   const dnnl_exec_arg_t scratch{DNNL_ARG_SCRATCHPAD, p.scratch.get()};

@@ -107,6 +107,7 @@ void set_common(ConvolutionPrimitive& made, const ConvolutionKey& key, const Des
   if (key.has_bias) made.bias = dnnl::memory(all.bias, onednn_engine(), nullptr);
   made.scratch = dnnl::memory(description.scratchpad_desc(), onednn_engine(), nullptr);
   made.scratch_bytes = description.scratchpad_desc().get_size();
+  made.is_older = runs_older_kernels(description.impl_info_str());
 }
 
 bool is_slow(const char* implementation) {

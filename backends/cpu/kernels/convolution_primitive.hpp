@@ -30,6 +30,7 @@ struct ConvolutionPrimitive {
   Operand large, small, weight;
   dnnl::memory bias, scratch;
   uint64_t scratch_bytes = 0;
+  bool is_older = false;  // see NoSignals
 };
 
 // What oneDNN has for it; `run` is empty where that is slow or nothing.

@@ -25,6 +25,7 @@ struct Primitive {
   dnnl::matmul multiply;  // empty: oneDNN cannot do this one
   dnnl::memory a, b, out, scratch;
   uint64_t scratch_bytes = 0;
+  bool is_older = false;  // see NoSignals
 };
 
 Key key_of(const Product& part, const Product& whole) {
@@ -68,6 +69,7 @@ Primitive make_primitive(const Key& key) {
   try {
     const dnnl::matmul::primitive_desc description({a, b, out}, attributes, onednn_engine());
     made.multiply = dnnl::matmul(description);
+    made.is_older = runs_older_kernels(description.impl_info_str());
     made.a = dnnl::memory(a, onednn_engine(), nullptr);
     made.b = dnnl::memory(b, onednn_engine(), nullptr);
     made.out = dnnl::memory(out, onednn_engine(), nullptr);
@@ -101,6 +103,7 @@ void run_primitive(Primitive& primitive, const Product& part, char* scratch) {
                                   {DNNL_ARG_WEIGHTS, primitive.b.get()},
                                   {DNNL_ARG_DST, primitive.out.get()},
                                   {DNNL_ARG_SCRATCHPAD, primitive.scratch.get()}};
+  const NoSignals quiet(primitive.is_older);
   execute(primitive.multiply, primitives().stream(), std::span(args, scratch ? 4 : 3),
           "oneDNN could not run a matmul");
 }
@@ -125,6 +128,7 @@ void make_tables_of_large() {
 
 bool multiply_large(const Product& part, int64_t out_row) {
   make_tables_of_large();
+  const NoSignals quiet;
   const auto is_by_rows = [](const Matrix& matrix) { return matrix.column_stride == 1; };
   const auto step = [&](const Matrix& matrix) {
     return is_by_rows(matrix) ? matrix.row_stride : matrix.column_stride;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <pthread.h>
+#include <string_view>
 
 namespace bp::cpu {
 namespace {
@@ -23,6 +24,24 @@ std::unique_lock<std::mutex> while_making() {
   if (!engine.load(std::memory_order_relaxed))
     engine.store(new dnnl::engine(dnnl::engine::kind::cpu, 0), std::memory_order_release);
   return lock;
+}
+
+bool runs_older_kernels(const char* implementation) {
+  const std::string_view name(implementation);
+  return name.find("gemm") != name.npos && name.find("brg") == name.npos;
+}
+
+NoSignals::NoSignals(bool are_meant) : are_meant_(are_meant) {
+  if (!are_meant) return;
+  sigset_t blocked;
+  sigfillset(&blocked);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
+    sigdelset(&blocked, fault);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+}
+
+NoSignals::~NoSignals() {
+  if (are_meant_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 const dnnl::engine& onednn_engine() {

@@ -210,6 +210,7 @@ bp_code run_layer(const RecurrentCall& c, int64_t run, const Sequence& from, con
     args.push_back({DNNL_ARG_SRC_ITER_C, p.cell.get()});
     args.push_back({DNNL_ARG_DST_ITER_C, p.last_cell.get()});
   }
+  const NoSignals quiet;
   execute(p.run, stream, args, "oneDNN could not run a recurrent layer");
   return BP_OK;
 }
