@@ -124,14 +124,12 @@ void settle(const std::string& key, std::optional<std::size_t> way) {
 using Find = std::function<std::optional<Finish>(const Question&)>;
 
 // As decided before, or by `find`.
-std::optional<std::size_t> decide(Question question, const Find& find) {
+std::optional<std::size_t> decide(const Question& question, const Find& find) {
   Decision decision{
       in_a_line(question.what), in_a_line(question.identity), 0, question.num_ways, {}};
   if (const auto kept = read(decision)) return kept;
-  const bool patient = mode() == Mode::patient;
-  if (mode() == Mode::kept || (question.on_request && !patient)) return 0;
-  constexpr double long_enough = 30;  // seconds
-  if (patient) question.budget_seconds = std::max(question.budget_seconds, long_enough);
+  const Mode now = mode();
+  if (now == Mode::kept || (question.on_request && now != Mode::patient)) return 0;
   const auto finish = find(question);
   if (!finish) {
     left_open.fetch_add(1, std::memory_order_relaxed);
@@ -143,8 +141,11 @@ std::optional<std::size_t> decide(Question question, const Find& find) {
   return decision.way;
 }
 
-std::size_t ask(const Question& question, const Find& find) {
+std::size_t ask(Question question, const Find& find) {
   if (question.num_ways < 2 || mode() == Mode::off || deterministic()) return 0;
+  constexpr double long_enough = 30;  // seconds
+  if (mode() == Mode::patient)
+    question.budget_seconds = std::max(question.budget_seconds, long_enough);
   const std::string key = fmt::format("{}\n{}", question.what, question.identity);
   // A throw out of here would leave the decision to be made forever.
   try {

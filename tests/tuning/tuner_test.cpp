@@ -243,6 +243,23 @@ TEST_F(Tuner, gives_all_threads_the_same) {
   EXPECT_EQ(ways, std::vector<std::size_t>(8, 1));
 }
 
+// Also where patience makes that take longer than the question's own budget.
+TEST_F(Tuner, gives_all_threads_the_same_when_it_takes_long) {
+  setenv("BACKPLANE_TUNE", "all", 1);
+  const tuner::Question question{
+      .what = "long 1", .identity = "a device", .num_ways = 2, .budget_seconds = 0.01};
+  const auto measure = [](std::size_t way) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    return way == 1 ? 1.0 : 2.0;
+  };
+  std::size_t ways[2] = {9, 9};
+  std::thread other([&] { ways[1] = tuner::choose(question, measure); });
+  ways[0] = tuner::choose(question, measure);
+  other.join();
+  EXPECT_EQ(ways[0], 1u);
+  EXPECT_EQ(ways[1], 1u);
+}
+
 // Whoever measures may ask the same again, on the same thread.
 TEST_F(Tuner, does_not_wait_for_itself) {
   const tuner::Question question{.what = "nested 1", .identity = "a device", .num_ways = 2};
