@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "constants.hpp"
+#include "no_signals.hpp"
+#include "rounding.hpp"
 
 namespace bp::cpu {
 namespace {
@@ -28,10 +30,6 @@ constexpr microseconds before_asking{constants::before_asking_us};
 constexpr microseconds before_sleeping{constants::before_sleeping_us};
 constexpr microseconds crowded_time{constants::crowded_us};
 using constants::ranges_per_thread;
-
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -244,12 +242,9 @@ void Pool::start_threads(int count) {
   if (started_.load(std::memory_order_relaxed) >= count) return;
   const std::unique_lock lock(starting_, std::try_to_lock);
   if (!lock) return;
-  // What the application does on signals is done on its own threads, but for those of a fault: blocked, they would end
-  // the process without its handler.
-  sigset_t others, before;
-  sigfillset(&others);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF})
-    sigdelset(&others, fault);
+  // What the application does on signals is done on its own threads, but for the samples of a profiler.
+  sigset_t others = all_but_faults(), before;
+  sigdelset(&others, SIGPROF);
   pthread_sigmask(SIG_SETMASK, &others, &before);
   try {
     for (int i = started_; i < count; ++i) {

@@ -63,7 +63,8 @@ void detail::run_parallel(int64_t count, int64_t grain, int64_t worth, RangeBody
 }
 
 ThreadLimit::ThreadLimit(int most)
-    : count_(most <= 1 ? 1 : std::min(num_threads(), most)), before_(omp_get_max_threads()) {
+    : count_(most <= 1 ? 1 : std::min(num_threads(), most)), before_(omp_get_max_threads()),
+      quiet_(count_ > 1) {
   if (count_ > 1 && (openmp_lost.load(std::memory_order_relaxed) || !watch_forks())) count_ = 1;
   if (count_ > 1) openmp_used.store(true, std::memory_order_relaxed);
   if (count_ != before_) omp_set_num_threads(count_);

@@ -8,6 +8,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "no_signals.hpp"
+
 namespace bp::cpu {
 
 // How many threads one call may use now: what the application allows, at most the cores that the
@@ -52,8 +54,8 @@ template <class F> void parallel_parts(int64_t count, int64_t worth, F&& body) {
 
 constexpr int max_threads = 1 << 16;
 
-// While it lives, parallel regions of the calling thread that others start (oneDNN's) have
-// num_threads() threads, at most `most`.
+// While it lives, parallel regions of the calling thread that others start (oneDNN's) have num_threads() threads, at most
+// `most`; where there are several, they and the caller get no signals.
 class ThreadLimit {
  public:
   explicit ThreadLimit(int most = max_threads);
@@ -66,6 +68,7 @@ class ThreadLimit {
  private:
   int count_;
   int before_;
+  const NoSignals quiet_;
 };
 
 // Before a call whose work is on OpenMP's threads: ours stop looking for work.

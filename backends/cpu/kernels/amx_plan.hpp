@@ -5,18 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "../rounding.hpp"
 #include "../threads.hpp"
 #include "matmul.hpp"
 #include "matmul_packing.hpp"
 
 namespace bp::cpu {
-
-inline int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-inline int64_t round_up(int64_t a, int64_t b) {
-  return divide_up(a, b) * b;
-}
 
 // What a kernel's caches hold.
 struct AmxLimits {

@@ -6,6 +6,7 @@
 
 #include "../constants.hpp"
 #include "../host.hpp"
+#include "../rounding.hpp"
 #include "../threads.hpp"
 
 namespace bp::cpu {
@@ -57,8 +58,8 @@ void place(Operand& operand, char* given, char*& room, uint64_t bytes) {
 class InParts {
  public:
   InParts(const ConvolutionKey& key, const Addresses& at, int64_t wanted)
-      : key_(key), at_(at), each_((key.small[0] + wanted - 1) / wanted),
-        parts_((key.small[0] + each_ - 1) / each_), item_(key.dtype == BP_BF16 ? 2 : 4),
+      : key_(key), at_(at), each_(divide_up(key.small[0], wanted)),
+        parts_(divide_up(key.small[0], each_)), item_(key.dtype == BP_BF16 ? 2 : 4),
         large_picture_(numel_of(key.large, key.rank) / key.large[0] * item_),
         small_picture_(numel_of(key.small, key.rank) / key.small[0] * item_) {}
 
@@ -156,8 +157,7 @@ int64_t work_of(const ConvolutionKey& key) {
 }
 
 void run_convolution(const ConvolutionKey& key, const ConvolutionPrimitive& p, bool with_weight) {
-  // OpenMP's threads, where there are several, get this one's mask when they are made.
-  const NoSignals quiet(p.is_older || key.num_threads > 1);
+  const NoSignals quiet(p.is_older);
   const dnnl::stream& stream = convolution_primitives().stream();
   const char* const what = "oneDNN could not run a convolution";
   const dnnl_exec_arg_t scratch{DNNL_ARG_SCRATCHPAD, p.scratch.get()};

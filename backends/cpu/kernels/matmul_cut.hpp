@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../constants.hpp"
+#include "../rounding.hpp"
 #include "matmul.hpp"
 
 namespace bp::cpu {
@@ -25,7 +26,7 @@ struct ProductCut {
                                                               threads * constants::product_parts);
     if (p.batch > 1 && p.batch >= std::min<int64_t>(wanted, threads))
       return cut(stack, p.batch, 1, wanted);
-    const int64_t of_each = (wanted + p.batch - 1) / p.batch;
+    const int64_t of_each = divide_up(wanted, p.batch);
     const bool by_rows = (p.m / row_step >= p.n / column_step) != across;
     // Of an odd number of terms of bf16, oneDNN multiplies the last by a 0 beside it where lines of a factor or of the result lie
     // apart (loses_last_of_pairs in matmul.cpp), as those of most bands do.
@@ -59,9 +60,9 @@ struct ProductCut {
 
  private:
   static ProductCut cut(Along along, int64_t size, int64_t step, int64_t pieces) {
-    const int64_t steps = (size + step - 1) / step;
-    const int64_t each = (steps + pieces - 1) / pieces * step;
-    return {along, each, (size + each - 1) / each};
+    const int64_t steps = divide_up(size, step);
+    const int64_t each = divide_up(steps, pieces) * step;
+    return {along, each, divide_up(size, each)};
   }
 };
 

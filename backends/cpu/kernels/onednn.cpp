@@ -31,19 +31,6 @@ bool runs_older_kernels(const char* implementation) {
   return name.find("gemm") != name.npos && name.find("brg") == name.npos;
 }
 
-NoSignals::NoSignals(bool are_meant) : are_meant_(are_meant) {
-  if (!are_meant) return;
-  sigset_t blocked;
-  sigfillset(&blocked);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
-    sigdelset(&blocked, fault);
-  pthread_sigmask(SIG_BLOCK, &blocked, &before_);
-}
-
-NoSignals::~NoSignals() {
-  if (are_meant_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
 const dnnl::engine& onednn_engine() {
   if (!engine.load(std::memory_order_acquire)) while_making();
   return *engine.load(std::memory_order_acquire);

@@ -1,7 +1,6 @@
 // How the kernels here use oneDNN: one engine, and primitives that each thread keeps.
 #pragma once
 
-#include <csignal>
 #include <cstdint>
 #include <dnnl.hpp>
 #include <initializer_list>
@@ -9,6 +8,7 @@
 #include <span>
 
 #include "../choices.hpp"
+#include "../no_signals.hpp"
 #include "../recent.hpp"
 
 namespace bp::cpu {
@@ -21,22 +21,7 @@ const dnnl::engine& onednn_engine();
 // thread held would stay locked in the child.
 std::unique_lock<std::mutex> while_making();
 
-// While it lives, the calling thread gets no signals but those of faults. oneDNN's older kernels for products keep values
-// where the system writes a signal's frame: a handler that runs in the middle of one (Ctrl-C in Python) would change
-// addresses that the kernel writes to.
-class NoSignals {
- public:
-  explicit NoSignals(bool are_meant = true);
-  ~NoSignals();
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  const bool are_meant_;
-  sigset_t before_;
-};
-
-// Whether a primitive runs these kernels, by what oneDNN calls its implementation: "gemm:jit", and not "brgemm:...".
+// Whether a primitive runs kernels that need NoSignals, by what oneDNN calls its implementation: "gemm:jit", and not "brgemm:...".
 bool runs_older_kernels(const char* implementation);
 
 // The primitives that one thread used last; oneDNN shares the machine code among threads.
