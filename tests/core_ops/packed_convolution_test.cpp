@@ -5,17 +5,10 @@
 
 #include <backplane/tensors.hpp>
 
+#include "core_ops/peer_values.hpp"
+
 namespace bp::packed_convolution_test {
 namespace {
-
-template <class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Tensor pictures_of(const Tensor& input) {
   return contiguous(permute(input, {0, 2, 3, 1}));
@@ -67,7 +60,8 @@ TEST(PackedConvolution, says_what_is_wrong) {
   const Tensor weight = pack_convolution(zeros({4, 2, 3, 3}, {.dtype = f32}));
   const auto call = [&](const Tensor& x, const Tensor& w, IntList size, IntList padding,
                         const Tensor& bias = {}, const Tensor& other = {}) {
-    return message_of([&] { packed_convolution(x, w, bias, other, size, {1}, padding, {1}, 1); });
+    return test::error_of(
+        [&] { packed_convolution(x, w, bias, other, size, {1}, padding, {1}, 1); });
   };
   EXPECT_EQ(call(input, weight, {4, 2, 3, 3}, {0, 0, 0, 0}), "no error");
   EXPECT_EQ(call(input, weight, {4, 3, 3, 3}, {0, 0, 0, 0}),
@@ -84,7 +78,7 @@ TEST(PackedConvolution, says_what_is_wrong) {
   EXPECT_EQ(
       call(input, weight, {4, 2, 3, 3}, {0, 0, 0, 0}, {}, zeros({1, 4, 3, 3}, {.dtype = f32})),
       "packed_convolution: other has shape [1, 4, 3, 3]; it must be [1, 3, 3, 4]");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(test::error_of([] {
               pack_convolution(zeros({4, 2, 3}, {.dtype = f32}));
             }),
             "pack_convolution: the weight has shape [4, 2, 3]; it needs results, channels, height "

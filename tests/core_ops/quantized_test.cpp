@@ -7,6 +7,7 @@
 
 #include <backplane/tensors.hpp>
 
+#include "core_ops/peer_values.hpp"
 #include "core_ops/rows.hpp"
 
 namespace bp::quantized_test {
@@ -24,14 +25,6 @@ Tensor bytes(const Steps& values, IntList shape, Dtype dtype = u8) {
 }
 Tensor number(double value, Dtype dtype = f32) {
   return full({}, value, dtype);
-}
-template <class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Quantized, quantizes_as_onnx_shows_it) {
@@ -83,10 +76,10 @@ TEST(Quantized, scales_go_along_an_axis_or_by_blocks) {
     EXPECT_EQ(by_axis[at], std::min(255.0, std::nearbyint(i / std::ldexp(0.5, row)) + 1 + row));
     EXPECT_EQ(by_block[at], std::nearbyint(i / std::ldexp(0.5, 2 * batch + row / 3)));
   }
-  EXPECT_EQ(message_of([&] { quantize_linear(cube, blocks, {}, 1); }),
+  EXPECT_EQ(test::error_of([&] { quantize_linear(cube, blocks, {}, 1); }),
             "quantize_linear: scale has shape [6]; pass one number, or 5 for axis 1 of shape "
             "[2, 5, 3]");
-  EXPECT_EQ(message_of([&] { quantize_linear(cube, number(1), number(1, i32)); }),
+  EXPECT_EQ(test::error_of([&] { quantize_linear(cube, number(1), number(1, i32)); }),
             "quantize_linear: the result would be int32; choose uint8, int8, uint16 or int16");
 }
 
@@ -142,7 +135,7 @@ TEST(Quantized, convolves_as_onnx_shows_it) {
       qlinear_conv(row, number(0.00369204697), number(132, u8), bytes({0}, {1, 1, 1, 1}),
                    number(0.00172794575), number(255, u8), number(0.00162681262), number(123, u8));
   EXPECT_EQ(whole(turned), (Steps{0, 81, 93, 230, 52, 87, 197}));
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(test::error_of([&] {
               conv_integer(image, bytes({1, 1}, {1, 2, 1, 1}));
             }),
             "conv_integer: 1 channels, weight of shape [1, 2, 1, 1], and 1 groups; make weight [a "

@@ -4,6 +4,7 @@
 
 #include <backplane/tensors.hpp>
 
+#include "core_ops/peer_values.hpp"
 #include "core_ops/rows.hpp"
 
 namespace bp::regrouping_test {
@@ -17,14 +18,6 @@ Numbers whole(const Tensor& input) {
 Tensor counted(IntList shape) {
   return reshape(arange(0, checked_numel("counted", shape)), shape);
 }
-template <class Call> std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Regrouping, the_middle_leaves_the_odd_element_behind) {
   EXPECT_EQ(whole(center_crop_pad(arange(1, 8), {4})), (Numbers{2, 3, 4, 5}));
@@ -32,7 +25,7 @@ TEST(Regrouping, the_middle_leaves_the_odd_element_behind) {
   const Tensor both = center_crop_pad(counted({2, 5}), {3, 2});
   EXPECT_EQ(whole(both), (Numbers{1, 2, 6, 7, 0, 0}));
   EXPECT_EQ(whole(center_crop_pad(counted({2, 3}), {1}, -1)), (Numbers{1, 4}));
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(test::error_of([] {
               center_crop_pad(counted({2, 3}), {1, 2}, {1, -1});
             }),
             "center_crop_pad: dimension -1 of shape [2, 3] is listed twice or does not exist; list "
@@ -48,7 +41,7 @@ TEST(Regrouping, blocks_come_from_channels_in_either_order) {
   EXPECT_EQ(whole(select(select(made, 1, 1), 1, 0)), (Numbers{6, 18, 7, 19, 8, 20}));
   EXPECT_EQ(whole(space_to_depth(made, 2)), whole(input));
   EXPECT_EQ(whole(depth_to_space(input, 2, "CRD")), whole(pixel_shuffle(input, 2)));
-  EXPECT_EQ(message_of([&] { depth_to_space(input, 3); }),
+  EXPECT_EQ(test::error_of([&] { depth_to_space(input, 3); }),
             "depth_to_space: shape [1, 8, 2, 3] and blocksize 3; the channels must be a multiple "
             "of 9");
 }
@@ -85,21 +78,21 @@ TEST(Regrouping, gradients_reach_what_was_packed) {
 
 TEST(Regrouping, packing_refuses_lengths_that_make_no_sense) {
   const Tensor input = counted({4, 2});
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(test::error_of([&] {
               pack_padded_sequence(input, tensor({1, 2}));
             }),
             "pack_padded_sequence: lengths rises; sort the sequences, the longest first");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(test::error_of([&] {
               pack_padded_sequence(input, tensor({1, 0}));
             }),
             "pack_padded_sequence: a number of lengths is below 1; pass 1 or more");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(test::error_of([&] {
               pack_padded_sequence(input, tensor({5, 1}));
             }),
             "pack_padded_sequence: a length is 5 of 4 steps; pass at most these");
-  EXPECT_EQ(message_of([&] { pack_padded_sequence(input, tensor({2})); }),
+  EXPECT_EQ(test::error_of([&] { pack_padded_sequence(input, tensor({2})); }),
             "pack_padded_sequence: 1 lengths for 2 sequences; pass one for each");
-  EXPECT_EQ(message_of([&] {
+  EXPECT_EQ(test::error_of([&] {
               pad_packed_sequence(arange(0, 3), tensor({2, 2}));
             }),
             "pad_packed_sequence: batch_sizes add up to 4 for data of shape [3]; pass what packing "

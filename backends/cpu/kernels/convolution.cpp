@@ -28,11 +28,6 @@ struct Convolution {
   int rank() const { return large->dl.ndim - 2; }
 };
 
-// One number is for all dimensions.
-int64_t of_dim(Ints list, int dim) {
-  return list[list.size() == 1 ? 0 : static_cast<size_t>(dim)];
-}
-
 Order order_of(const bp_tensor& tensor) {
   if (is_contiguous(tensor)) return row_major;
   return tensor.flags & BP_LAYOUT_CHANNELS_LAST ? channels_last : other_order;

@@ -20,6 +20,11 @@ inline const bp_tensor* tensor_or_null(const std::optional<In>& given) {
   return given ? &given->abi() : nullptr;
 }
 
+// Of a list with a number for each dimension; a single one is for all.
+inline int64_t of_dim(Ints list, int dim) {
+  return list[list.size() == 1 ? 0 : static_cast<size_t>(dim)];
+}
+
 // Kernels made at run time of the expressions in the host's own table: what the host's row means, argument by
 // argument, is what such a kernel does, and so it has the host's schema.
 class ExpressionKernels {

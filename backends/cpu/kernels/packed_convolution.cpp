@@ -6,7 +6,9 @@
 #include <limits>
 #include <vector>
 
+#include "../constants.hpp"
 #include "../host.hpp"
+#include "../rounding.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
 #include "kernels.hpp"
@@ -17,10 +19,6 @@ namespace {
 
 using tile::panel_width;
 using tile::points_at_once;
-
-int64_t parts_of(int64_t count, int64_t each) {
-  return (count + each - 1) / each;
-}
 
 struct Axis {
   int64_t size, count, kernel, stride, before, dilation;
@@ -42,10 +40,10 @@ struct PackedConvolution {
   int64_t taps_in_run = 1;       // of a row of the kernel, beside each other
 
   int64_t points() const { return batch * rows.count * columns.count; }
-  int64_t blocks() const { return parts_of(points(), points_at_once); }
+  int64_t blocks() const { return divide_up(points(), points_at_once); }
   int64_t num_taps() const { return rows.kernel * columns.kernel / taps_in_run; }
   int64_t run() const { return channels / groups * taps_in_run; }
-  int64_t panels_of_group() const { return parts_of(to / groups, panel_width); }
+  int64_t panels_of_group() const { return divide_up(to / groups, panel_width); }
   int64_t panels() const { return groups * panels_of_group(); }
   int64_t panel_numel() const { return num_taps() * run() * panel_width; }
   int64_t work() const { return points() * to * num_taps() * run(); }
@@ -97,17 +95,16 @@ void find_places(const PackedConvolution& c, int64_t first, int64_t end, Places&
 // How the work is cut: parts of the panels times parts of the blocks.
 struct Cut {
   explicit Cut(const PackedConvolution& c) {
-    // A table of this many blocks stays in the first cache, and a weight larger than the pictures is best read once.
-    constexpr int64_t near_blocks = 16, parts_per_thread = 4, most_places = 1 << 14;
-    const int64_t wanted = num_threads() * parts_per_thread;
+    using namespace constants;
+    const int64_t wanted = num_threads() * ranges_per_thread;
     const bool by_panels =
         c.panels() * c.panel_numel() > c.batch * c.rows.size * c.columns.size * c.channels &&
-        c.blocks() * c.num_taps() * points_at_once <= most_places;
+        c.blocks() * c.num_taps() * points_at_once <= packed_places;
     const int64_t panel_parts = by_panels ? std::min(wanted, c.panels()) : 1;
-    panels = parts_of(c.panels(), panel_parts);
-    const int64_t left = parts_of(wanted, parts_of(c.panels(), panels));
-    blocks = std::max<int64_t>(1, parts_of(c.blocks(), left));
-    if (!by_panels) blocks = std::min(blocks, near_blocks);
+    panels = divide_up(c.panels(), panel_parts);
+    const int64_t left = divide_up(wanted, divide_up(c.panels(), panels));
+    blocks = std::max<int64_t>(1, divide_up(c.blocks(), left));
+    if (!by_panels) blocks = std::min(blocks, packed_blocks);
   }
 
   int64_t panels, blocks;  // of a part
@@ -159,11 +156,10 @@ void convolve_part(const PackedConvolution& c, const Cut& cut, int64_t panel_par
 }
 
 void convolve_groups(const PackedConvolution& c) {
-  constexpr int64_t thread_work = 1 << 17;
   const Cut cut(c);
-  const int64_t block_parts = parts_of(c.blocks(), cut.blocks);
-  const int64_t parts = block_parts * parts_of(c.panels(), cut.panels);
-  parallel_parts(parts, c.work() / thread_work, [&](int64_t part) {
+  const int64_t block_parts = divide_up(c.blocks(), cut.blocks);
+  const int64_t parts = block_parts * divide_up(c.panels(), cut.panels);
+  parallel_parts(parts, c.work() / constants::convolution_work, [&](int64_t part) {
     convolve_part(c, cut, part / block_parts, part % block_parts);
   });
 }
@@ -172,7 +168,7 @@ void convolve_each_channel(const PackedConvolution& c) {
   const int64_t line = c.columns.count,
                 work = std::max<int64_t>(1, line * c.num_taps() * c.channels);
   parallel_for(
-      c.batch * c.rows.count, std::max<int64_t>(1, (1 << 16) / work),
+      c.batch * c.rows.count, std::max<int64_t>(1, constants::loop_products / work),
       [&](int64_t begin, int64_t end) {
         Places seen(static_cast<size_t>(c.num_taps()));
         Point point(c, begin * line);
@@ -191,7 +187,8 @@ void convolve_each_channel(const PackedConvolution& c) {
 
 // Pictures of few channels, with zeros around: a row of the kernel is then one run of numbers.
 bool pays_to_pad(const PackedConvolution& c) {
-  return c.groups == 1 && c.columns.dilation == 1 && c.columns.kernel > 1 && c.channels < 16;
+  return c.groups == 1 && c.columns.dilation == 1 && c.columns.kernel > 1 &&
+         c.channels < constants::padded_channels;
 }
 
 bp_code with_rows_in_runs(const bp_call* call, PackedConvolution& c, const Ints& padding) {
@@ -202,7 +199,7 @@ bp_code with_rows_in_runs(const bp_call* call, PackedConvolution& c, const Ints&
       take_workspace(call, static_cast<uint64_t>(c.batch * height * line) * 4, memory);
   if (code != BP_OK) return code;
   float* const padded = reinterpret_cast<float*>(memory);
-  parallel_for(c.batch * height, std::max<int64_t>(1, 16384 / line),
+  parallel_for(c.batch * height, std::max<int64_t>(1, constants::element_grain / line),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
                    float* const to = padded + i * line;
@@ -222,15 +219,12 @@ bp_code with_rows_in_runs(const bp_call* call, PackedConvolution& c, const Ints&
 
 Axis axis_of(In input, Out result, Ints weight_size, Ints stride, Ints padding, Ints dilation,
              int dim) {
-  const auto of_dim = [&](Ints list) {
-    return list[list.size() == 1 ? 0 : static_cast<size_t>(dim)];
-  };
   return {input.abi().dl.shape[dim + 1],
           result.abi().dl.shape[dim + 1],
           weight_size[static_cast<size_t>(dim) + 2],
-          of_dim(stride),
+          of_dim(stride, dim),
           padding[static_cast<size_t>(dim)],
-          of_dim(dilation)};
+          of_dim(dilation, dim)};
 }
 
 Status packed_convolution(Call call, In input, In weight, std::optional<In> bias,
