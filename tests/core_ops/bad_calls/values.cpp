@@ -65,7 +65,9 @@ const std::vector<std::vector<std::int64_t>> shapes_to_try = {
     {1, 2, 4, 4, 4},
     {1, 1, 1, 1, 1, 1},
     std::vector<std::int64_t>(max_rank, 1),
-    std::vector<std::int64_t>(max_rank, 2)};
+    // Not 2 throughout: a sanitizer's build on one primitive after another takes 20 s for 65,536 values of gammainc.
+    {2, 2, 2, 2, 2, 1, 1, 2, 1, 1, 1, 2, 2, 2, 2, 2}};
+static_assert(max_rank == 16);
 const std::vector<std::vector<std::int64_t>> huge_shapes = {
     {std::int64_t{1} << 58},
     {std::int64_t{1} << 29, std::int64_t{1} << 29},
