@@ -1,42 +1,85 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md from the files in bench/results that they name; --check only compares.
+"""Writes the tables of docs/performance.md from the kept runs in bench/results; --check only compares.
 
-A table stands between `<!-- table: FILE -->` and `<!-- end -->`, FILE a name in bench/results without its ending.
+A table stands between `<!-- table: ROWS: RUN, RUN ... -->` and `<!-- end -->`: ROWS is the file in bench/ that names rows and
+budgets, each RUN a name in bench/results without its ending. The machines stand beside each other, held against today's
+budgets; where a run is older than a row, its place is empty. machines.json says what each run ran on.
+
+What is measured belongs in the tables: figures of speed in the page's prose are refused.
 """
 
 import json
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/performance.md"
-TABLE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+RESULTS = ROOT / "bench/results"
+TABLE = re.compile(r"(<!-- table: (\S+): ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+FIGURE = re.compile(r"\b[\d.,]+\s*(?:[GMT]B/s|[GT]FLOP/s|%|times\b|[mun]s\b|µs)")
 
 
 def main():
     page = PAGE.read_text()
-    written = TABLE.sub(lambda match: match[1] + table(match[2]) + match[3], page)
+    written = TABLE.sub(lambda match: match[1] + table(match[2], re.split(r",\s*", match[3])) + match[4], page)
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(written)
     elif written != page:
         sys.exit("docs/performance.md: its tables are not those of bench/results; run python3 bench/tables.py")
+    typed = FIGURE.findall(prose_of(written))
+    if typed:
+        sys.exit(f"docs/performance.md: figures typed into the prose, where no run renews them: {', '.join(typed)}")
 
 
-def table(name):
-    rows = json.loads((ROOT / "bench/results" / f"{name}.json").read_text())
-    lines = ["| row | ours | peer | unit | ratio | budget | met |", "|---|---|---|---|---|---|---|"]
-    lines += [line(row) for row in rows]
+def prose_of(page):
+    """The page without its tables and code."""
+    return re.sub(r"```.*?```|^\|.*?$", "", TABLE.sub("", page), flags=re.DOTALL | re.MULTILINE)
+
+
+def table(rows_file, runs):
+    rows = json.loads((ROOT / "bench" / rows_file).read_text())
+    machines = json.loads((RESULTS / "machines.json").read_text())
+    kept = [{row["name"]: row for row in json.loads((RESULTS / f"{run}.json").read_text())} for run in runs]
+    names = [machines[run]["name"] for run in runs]
+    lines = [f"* **{machines[run]['name']}**: {machines[run]['what']}; {met(rows, results)}." for run, results in zip(runs, kept)]
+    head = "".join(f" {name}: ours, peer | ratio |" for name in names)
+    lines += ["", f"| row | unit | budget |{head}", "|---|---|---|" + "---|---|" * len(runs)]
+    lines += [line(row, [results.get(row["name"]) for results in kept]) for row in rows]
     return "\n".join(lines) + "\n"
 
 
-def line(row):
-    budget = "" if row["budget"] is None else f"{row['budget']:.3f}"
-    met = {None: "", True: "yes", False: "**no**"}[row["met"]]
-    if row["ours"] is None:
-        return f"| `{row['name']}` | | | {row['unit']} | | {budget} | {met} |"
-    return (f"| `{row['name']}` | {row['ours']:.1f} | {row['peer']:.1f} | {row['unit']} | {row['ratio']:.3f} "
-            f"| {budget} | {met} |")
+def met(rows, results):
+    measured = [(results[row["name"]], budget_of(row)) for row in rows if row["name"] in results]
+    verdicts = [is_met(result, budget) for result, budget in measured if budget is not None]
+    return f"{sum(verdicts)} of {len(verdicts)} budgets met"
+
+
+def budget_of(row):
+    return None if row["budget"] is None else float(Fraction(row["budget"]))
+
+
+def is_met(result, budget):
+    return result["ratio"] is not None and result["ratio"] <= budget
+
+
+def line(row, results):
+    budget = budget_of(row)
+    cells = "".join(cell(result, budget) for result in results)
+    return f"| `{row['name']}` | {row['unit']} | {'' if budget is None else f'{budget:.3f}'} |{cells}"
+
+
+def cell(result, budget):
+    """Both figures and their ratio, in bold type where it misses the budget."""
+    if result is None:
+        return " | |"
+    if result["ratio"] is None:
+        return " not measured | |" if budget is None else " not measured | **missed** |"
+    ratio = f"{result['ratio']:.3f}"
+    if budget is not None and not is_met(result, budget):
+        ratio = f"**{ratio}**"
+    return f" {result['ours']:.1f}, {result['peer']:.1f} | {ratio} |"
 
 
 if __name__ == "__main__":

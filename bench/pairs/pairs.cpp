@@ -1,5 +1,5 @@
 // Our side of the pairs that bench/peers/run.py measures: the same calls as the peer's programs, under the
-// same names. Usage: backplane_bench_pairs calls|large|attention|memory|convolutions|libraries|optimizers|ops
+// same names. Usage: backplane_bench_pairs calls|large|attention|memory|convolutions|inference|libraries|optimizers|ops
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +16,7 @@
 #include "attention.hpp"
 #include "convolutions.hpp"
 #include "files.hpp"
+#include "inference.hpp"
 #include "libraries.hpp"
 #include "memory.hpp"
 #include "ops.hpp"
@@ -158,6 +159,8 @@ int main(int argc, char** argv) {
       measure_convolutions();
     } else if (group == "files") {
       measure_files();
+    } else if (group == "inference") {
+      measure_inference();
     } else if (group == "libraries") {
       measure_libraries();
     } else if (group == "optimizers") {
@@ -171,8 +174,8 @@ int main(int argc, char** argv) {
     } else {
       std::fprintf(
           stderr,
-          "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|files|libraries|"
-          "optimizers|ops|training NETWORK|repeat NAME COUNT\n");
+          "usage: backplane_bench_pairs calls|large|attention|memory|convolutions|files|inference|"
+          "libraries|optimizers|ops|training NETWORK|repeat NAME COUNT\n");
       return 2;
     }
   } catch (const std::exception& error) {

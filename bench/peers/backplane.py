@@ -53,6 +53,10 @@ def training():
     return measure.networks([str(PAIRS), "training"], ENVIRONMENT)
 
 
+def inference():
+    return measure.program([str(PAIRS), "inference"], ENVIRONMENT)
+
+
 def optimizers():
     return measure.program([str(PAIRS), "optimizers"], ENVIRONMENT)
 

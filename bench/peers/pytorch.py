@@ -30,7 +30,8 @@ PROGRAMS = {
     "pytorch_convolutions": PYTORCH_FLAGS,
     "pytorch_libraries": PYTORCH_FLAGS,
     "pytorch_training": PYTORCH_FLAGS,
-    "copy_bandwidth": ["-fopenmp"],
+    "pytorch_inference": PYTORCH_FLAGS,
+    "machine": ["-fopenmp"],
 }
 
 # The wheel brings CUDA's libraries along: 2.6 GB to download, 5.3 GB installed, as much again while unpacking.
@@ -66,7 +67,7 @@ def build(name, flags):
     """Builds one program of this folder, if it is older than its sources or the wheel."""
     source, built = PEERS / f"{name}.cpp", BUILD / name
     sources = [source, PEERS / "measure.hpp", PEERS / "resnet_layers.hpp", PEERS / "resident.hpp",
-               PEERS / "ops_cases.hpp", STAMP]
+               PEERS / "ops_cases.hpp", PEERS / "machine.hpp", STAMP]
     if built.exists() and all(built.stat().st_mtime > file.stat().st_mtime for file in sources):
         return
     print(f"building {name}", file=sys.stderr)
@@ -79,7 +80,7 @@ def calls():
 
 
 def large():
-    return run("copy_bandwidth") | run("pytorch_large")
+    return run("machine") | run("pytorch_large")
 
 
 def attention():
@@ -100,6 +101,10 @@ def libraries():
 
 def training():
     return measure.networks([str(BUILD / "pytorch_training")])
+
+
+def inference():
+    return run("pytorch_inference")
 
 
 def optimizers():
