@@ -1,4 +1,4 @@
-// A call with converted arguments: what was asked for is left as it is until the results are there.
+// A copy of a call with converted arguments; the original call stays as it is until the results are ready.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct ConvertedCall {
   ConvertedCall(const ConvertedCall&) = delete;
   ConvertedCall& operator=(const ConvertedCall&) = delete;
 
-  // Hands the results to the frame, in the dtypes that its rule has found.
+  // Passes the results to the frame, in the dtypes that its rule has determined.
   void deliver(Frame& frame);
 
   bp_value args[max_converted_args];
@@ -27,10 +27,10 @@ struct ConvertedCall {
   Temporaries kept;
 };
 
-// Has the backend kernels that convert from one dtype to the other?
+// Whether the backend has kernels that convert from one dtype to the other.
 bool converts_by_kernel(const Frame& frame, Dtype from, Dtype to);
 
-// The tensor in this dtype; contiguous.
+// The tensor in this dtype, contiguous.
 Tensor converted(const bp_tensor* tensor, Dtype dtype);
 
 }  // namespace bp

@@ -1,4 +1,4 @@
-// Where the counts of calls lie: one slot per operator, backend and rung, in an array per thread.
+// Where call counts are stored: one slot per operator, backend and rung, in an array per thread.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace bp {
 
 std::uint32_t make_counter_slot(Operator& op, std::uint32_t backend);
 
-// The operator ends, and its counts go on in the row "joined". Nobody calls it any more.
+// Called when an operator ends: its counts move to the row "joined". Nobody calls it any longer.
 void fold_counters(const Operator& op);
 
-// The first of the num_rungs slots of an operator on a backend; the same for the same pair.
+// The first of the num_rungs slots for an operator on a backend; always the same for the same pair.
 inline std::uint32_t counter_slot(Operator& op, std::uint32_t backend) {
   const std::uint32_t slot = op.counter_slots[backend].load(std::memory_order_relaxed);
   if (slot) [[likely]]
@@ -22,10 +22,10 @@ inline std::uint32_t counter_slot(Operator& op, std::uint32_t backend) {
   return make_counter_slot(op, backend);
 }
 
-// Makes the thread's array long enough for `slot`.
+// Makes the thread's array large enough for `slot`.
 void grow_counters(ThreadState& state, std::uint32_t slot);
 
-// Counts one call. Only this thread writes its array; readers use the same relaxed access.
+// Counts one call. Only this thread writes to its array; readers use the same relaxed access.
 inline void count_call(ThreadState& state, std::uint32_t slot) {
   if (slot >= state.num_counters) [[unlikely]]
     grow_counters(state, slot);
@@ -33,13 +33,13 @@ inline void count_call(ThreadState& state, std::uint32_t slot) {
   __atomic_store_n(&counter, counter + 1, __ATOMIC_RELAXED);
 }
 
-// A kernel runs that does not say BP_KERNEL_DETERMINISTIC. In one of the slots that no operator has.
+// Counts kernels that run and do not declare BP_KERNEL_DETERMINISTIC, in a slot that no operator uses.
 inline constexpr std::uint32_t varying_slot = 1;
 inline void count_varying() {
   count_call(thread_state(), varying_slot);
 }
 
-// While it lives, calls of this thread are part of another one and not counted by themselves.
+// While it lives, this thread's calls are part of another call and are not counted separately.
 class UncountedScope {
  public:
   UncountedScope() { ++depth(); }

@@ -1,4 +1,4 @@
-// Arguments of one call lie on several devices. An operator that is made of others says it of its own arguments.
+// The arguments of one call are on different devices. A composite operator reports this for its own arguments.
 #pragma once
 
 #include <backplane/tensor/error.hpp>

@@ -1,4 +1,4 @@
-// A chain as an operator: what its arguments hold, and the steps' expressions as one.
+// A chain as an operator: what its arguments hold, and the steps' expressions joined into one.
 #pragma once
 
 #include <deque>
@@ -12,12 +12,12 @@
 
 namespace bp {
 
-// What an argument or a result is. Values have the one dtype that the chain computes in.
+// What an argument or a result holds. Values have the dtype that the chain computes in.
 enum class Holds : std::uint8_t { nothing, values, bools, number };
 
 struct OwnedTable;
 
-// A joined operator with all that it points to.
+// A joined operator, with everything that it points to.
 struct Joined : Operator {
   Joined();
   ~Joined();
@@ -32,27 +32,28 @@ struct Joined : Operator {
   std::vector<Holds> arguments;
   bool gives_bools = false;
 
-  // Of the registry, while it is registered.
+  // Owned by the registry while registered.
   std::unique_ptr<const Schema> owned_schema;
   std::deque<Candidate> candidates;
-  std::vector<std::unique_ptr<OwnedTable>> kernel_tables;  // the published ones, and those before
+  std::vector<std::unique_ptr<OwnedTable>> kernel_tables;  // the published ones and older ones
 
-  // Of living_chains.cpp.
+  // For living_chains.cpp.
   std::string key;           // equal for equal chains
-  std::vector<Chain> inner;  // those among the steps
+  std::vector<Chain> inner;  // chains among the steps
   std::atomic<std::uint32_t> refs{0};
-  // Guarded by the lock of what is dropped.
+  // Guarded by the lock of the dropped chains.
   Joined* next_dropped = nullptr;
-  bool is_dropped = false;      // and to be looked at
-  std::uint32_t num_waits = 0;  // for streams that may still be at work with it
+  bool is_dropped = false;      // and not yet dealt with
+  std::uint32_t num_waits = 0;  // for streams that may still be working with it
   // Guarded by the lock of the chains.
-  bool may_be_at_work = true;  // it was held since its work was last waited for
+  bool may_be_at_work = true;  // somebody has held it since its work was last waited for
 };
 
-// All of it but what calls do: expression, dtypes, promotion. Throws bad_argument with the step that cannot be joined.
+// Everything except how calls run: expression, dtypes, promotion. Throws bad_argument naming the step that cannot be
+// joined.
 std::unique_ptr<Joined> join_expressions(std::span<const ChainStep> steps);
 
-// The dtypes of tensors that stay as they are beside this number.
+// The dtypes that a tensor keeps when it is combined with this number.
 DtypeSet dtypes_beside(const bp_value& number);
 
 }  // namespace bp

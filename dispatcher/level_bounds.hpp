@@ -1,5 +1,5 @@
-// What "anything" in a plugin's declaration means: anything of the level that the plugin speaks. A plugin that was built
-// before a dtype or layout existed is never handed a tensor of it, unless it named the bit itself.
+// What "anything" in a plugin's declaration means: anything of the plugin's own ABI level. A plugin built before a dtype
+// or layout existed never gets such a tensor, unless it named the bit itself.
 #pragma once
 
 #include <cstdint>

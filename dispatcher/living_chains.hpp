@@ -1,4 +1,4 @@
-// The joined operators that somebody holds, or whose work is not done.
+// The joined operators that somebody holds or whose work is not done yet.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace bp {
 
-// The chain of this key: the living one, or what `make` returns, which is registered.
+// The chain with this key: the existing one, or else the result of `make`, which is then registered.
 Chain find_or_join(std::string key,
                    const std::function<std::unique_ptr<Joined>(const std::string&)>& make);
 
-// For the life of the process.
+// Keeps it for the life of the process.
 void hold_forever(Operator& joined) noexcept;
 
-// While it lives, no chain is joined or freed, and none waits for a stream that it has not waited for before.
+// While it lives, no chain is joined or freed, and none starts to wait for another stream.
 class ChainsStay {
  public:
   ChainsStay();

@@ -1,13 +1,13 @@
-// Kernels that say BP_KERNEL_MEASURED against their rivals.
+// Chooses between a kernel that declares BP_KERNEL_MEASURED and its rivals.
 #pragma once
 
 #include <backplane/dispatcher/frame.hpp>
 
 namespace bp {
 
-// If a measured kernel and another both take the call, runs the one that was faster for calls like it, and returns
-// it. What is not decided yet is measured on this call, unless that would wait where nobody may wait, or is not
-// worth it; then the other runs. Null: there are no two, or neither took the call after all.
+// If a measured kernel and another one both take the call, runs the one that was faster for such calls, and returns
+// it. If that is not known yet, measures both on this call, unless it is not worth it or the caller must not wait;
+// the other one then runs. Null if there are not two such kernels, or if neither took the call after all.
 const Candidate* try_measured(Frame& frame, const KernelTable& table);
 
 }  // namespace bp

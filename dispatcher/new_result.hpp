@@ -1,4 +1,4 @@
-// What a call says whose result has no room.
+// Errors of calls for whose result there is not enough memory.
 #pragma once
 
 #include <backplane/dispatcher/operator.hpp>
@@ -7,10 +7,10 @@
 
 namespace bp {
 
-// Throws `error` again; one of memory that ran out with the name of the operator whose result had no room.
+// Rethrows `error`; for out_of_memory, adds the name of the operator whose result could not be allocated.
 [[noreturn]] void throw_for_result_of(const Operator& op, const Error& error);
 
-// What `make()` gives.
+// Returns make(); its errors name `op`.
 template <class Make> inline Tensor make_result_of(const Operator& op, const Make& make) {
   try {
     return make();

@@ -1,11 +1,11 @@
-// Observers: whom to tell which rung served a call.
+// Tells observers which rung served a call.
 #pragma once
 
 #include <backplane/dispatcher/observe.hpp>
 
 namespace bp {
 
-// The ladder has taken the call. Counters can't say that: they leave calls inside others out.
+// Called when the ladder has served a call. Counters cannot tell: they leave out calls made inside others.
 void tell_observer(Rung rung);
 
 }  // namespace bp

@@ -1,4 +1,5 @@
-// What makes two calls of a kernel one class: equal dtypes, shapes, strides, alignments and other arguments, on one device.
+// The key by which calls of a kernel share a plan: equal dtypes, shapes, strides, alignments and other arguments, on one
+// device.
 #pragma once
 
 #include <cstdint>

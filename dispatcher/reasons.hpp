@@ -1,4 +1,4 @@
-// Why calls are served by slower rungs, in words for the author of the kernels.
+// Explains to the author of the kernels why calls are served by slower rungs.
 #pragma once
 
 #include <backplane/dispatcher/counters.hpp>
@@ -6,7 +6,7 @@
 
 namespace bp {
 
-// Keeps the reason of the first such call of the operator on the backend; see call_reasons().
+// Records why the first such call of the operator on the backend took this rung; see call_reasons().
 void keep_reason(const Frame& frame, Rung rung);
 
 }  // namespace bp

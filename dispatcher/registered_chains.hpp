@@ -1,4 +1,4 @@
-// What the registry knows of joined operators.
+// What the registry knows about joined operators.
 #pragma once
 
 #include <map>
@@ -11,17 +11,17 @@ namespace bp {
 
 struct StreamImpl;
 
-// Of all operators by their numbers, also those that are about to be freed.
+// The names of all operators by number, including those that are about to be freed.
 std::map<std::uint32_t, std::string> names_of_operators();
 
-// Tells all who hear of new operators of this one again.
+// Announces this operator to all listeners again.
 void offer_to_listeners(Joined& joined);
-// The streams of the devices that its kernels have run on, as far as they are at work. No device closes meanwhile (ChainsStay).
+// The busy streams of the devices that its kernels have run on. No device closes meanwhile (ChainsStay).
 std::vector<StreamImpl*> streams_at_work_with(const Joined& joined);
-// Takes it and its kernels out of all tables and tells those who hear of it. Nobody calls it, and no work of it is under way.
+// Removes it and its kernels from all tables and tells the listeners. Nobody calls it, and it has no pending work.
 void unregister_joined(Joined& joined);
 
-// Empty once nobody holds it.
+// Empty if nobody holds it any longer.
 Chain try_share(Joined& joined);
 
 }  // namespace bp

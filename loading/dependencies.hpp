@@ -1,4 +1,4 @@
-// Finds the libraries that a plugin needs, where the dynamic loader would, without loading them.
+// Finds the libraries that a plugin needs where the dynamic loader would find them, without loading them.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@
 
 namespace bp::loading {
 
-// The names of `file`'s direct dependencies that are found nowhere. Bounded in time; an answer to warn
-// by, since the loader itself has the last word. `library_path` is LD_LIBRARY_PATH.
+// The names of `file`'s direct dependencies that cannot be found. Takes bounded time. Only good for a warning,
+// since the loader itself decides. `library_path` is LD_LIBRARY_PATH.
 std::vector<std::string> find_missing(const ElfFile& elf, const std::filesystem::path& file,
                                       std::string_view library_path);
 
-// The names in an ld.so.cache, sorted; empty if the bytes are none.
+// The names in an ld.so.cache, sorted; empty if the bytes are not such a cache.
 std::vector<std::string_view> read_loader_cache(std::string_view bytes);
 
 }  // namespace bp::loading

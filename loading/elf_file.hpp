@@ -1,5 +1,5 @@
-// Reads from a shared library's bytes what the lint asks about. Works from the program headers and the
-// dynamic segment, as the loader does; section headers, which `strip` may drop, are only a help.
+// Reads from a shared library's bytes what the lint needs to know. Uses the program headers and the dynamic
+// segment, as the loader does; section headers, which `strip` may remove, only help.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +27,19 @@ struct ElfSymbol {
   bool unique = false;  // STB_GNU_UNIQUE
 };
 
-// Views point into the bytes that were read.
+// String views point into the bytes that were read.
 struct ElfFile {
   ElfProblem problem = ElfProblem::none;
   std::string detail;  // of the problem: what was found and what was expected
 
   std::vector<ElfSymbol> symbols;  // the global ones that other libraries see
-  bool symbols_complete = true;    // false: their number could not be told
+  bool symbols_complete = true;    // false: their number could not be determined
   std::vector<std::string_view> needed;
   std::string_view rpath, runpath;
   bool has_stack_header = false, executable_stack = false, text_relocations = false;
 };
 
-// Any bytes are safe: each offset and count is compared with what is there.
+// Safe for any bytes: each offset and count is checked against the size.
 ElfFile read_elf(std::span<const std::byte> bytes);
 
 }  // namespace bp::loading

@@ -12,14 +12,14 @@ namespace bp {
 struct HostContext {
   bp_host host{};
   std::string plugin_path;
-  std::string plugin_name;  // for the log; the path until the plugin has told its name
+  std::string plugin_name;                 // for the log; its path until the plugin's name is known
   std::atomic<Backend*> backend{nullptr};  // once registered
 };
 
-// Fills in the table; `context` does not move afterwards. `plugin_path`: the file that holds the plugin.
+// Fills in the table; `context` must not move afterwards. `plugin_path` is the file that contains the plugin.
 void fill_host_table(HostContext& context, std::string plugin_path);
 
-// What the plugin told set_error last on this thread.
+// The message that the plugin last passed to set_error on this thread.
 std::string_view last_plugin_message(const bp_host& host);
 
 inline constexpr std::uint32_t lowest_abi_level = 1;

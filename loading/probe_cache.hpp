@@ -1,4 +1,4 @@
-// Remembers which libraries were probed and found good, from one process to the next.
+// Remembers across processes which libraries were probed and found good.
 #pragma once
 
 #include <filesystem>
@@ -6,11 +6,11 @@
 
 namespace bp::loading {
 
-// What tells one state of a library from another: real path, device, inode, size, times, ABI levels.
-// Empty if the file cannot be looked at. A change of another library that it needs is not seen.
+// Identifies a state of a library: real path, device, inode, size, times, ABI levels. Empty if the file cannot
+// be examined. Does not notice when another library that it needs changes.
 std::string describe_state(const std::filesystem::path& library);
 
-// Both do nothing and say nothing if the folder cannot be used. `state` as described before the probe.
+// Both silently do nothing if the folder cannot be used. `state` was described before the probe.
 bool was_good(const std::filesystem::path& cache, const std::filesystem::path& library,
               const std::string& state);
 void remember_good(const std::filesystem::path& cache, const std::filesystem::path& library,

@@ -1,4 +1,4 @@
-// Do values that come from outside, as from a file, fit an operator's schema, and outputs its results?
+// Checks that values from outside, such as from a file, fit an operator's schema, and that outputs fit its results.
 #pragma once
 
 #include <span>
@@ -7,11 +7,11 @@
 
 namespace bp {
 
-// All arguments, in schema order. Throws bad_argument naming operator, argument and schema.
+// Checks all arguments, given in schema order. Throws bad_argument naming operator, argument and schema.
 BP_API void check_arguments(const Operator& op, std::span<const bp_value> args);
 
-// Throws bad_argument unless the output may take a result of `result`: nothing is lost by the cast, and nobody writes real
-// numbers in place of the complex ones that they were made of.
+// Throws bad_argument unless an output of dtype `output` can hold a result of dtype `result`: the cast must lose nothing,
+// and real results must not be written over the complex numbers from which they were computed.
 BP_API void check_output_dtype(const Operator& op, Dtype result, Dtype output);
 
 }  // namespace bp

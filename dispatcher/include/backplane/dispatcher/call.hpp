@@ -13,7 +13,7 @@
 
 namespace bp {
 
-// Arguments as values. They borrow: the tensor, list or string outlives the call.
+// Arguments as values. They only borrow: the tensor, list or string must outlive the call.
 inline bp_value value_of(const Tensor& tensor) {
   bp_value v{};
   if (tensor.defined()) {
@@ -76,8 +76,8 @@ template <class T> bp_value value_of(const std::optional<T>& optional) {
   return optional ? value_of(*optional) : bp_value{};
 }
 
-// A list of tensors as a value; holds the array that the value points to. An undefined tensor is null in
-// it: a hole of Tensor?[], which a call with a Tensor[] refuses.
+// A list of tensors as a value; owns the array that the value points to. An undefined tensor becomes null, which stands
+// for None in a Tensor?[]; a call with a Tensor[] rejects it.
 class BP_API TensorListValue {
  public:
   explicit TensorListValue(std::span<const Tensor> tensors);
@@ -87,24 +87,24 @@ class BP_API TensorListValue {
   std::vector<const bp_tensor*> pointers_;
 };
 
-// Runs a call through layers, rules and the ladder. Results that are defined are written into.
+// Runs a call through layers, rules and the ladder. Results that are already defined are written into.
 BP_API void dispatch(const Call& call);
 
-// Computes the call by the operator's decomposition. A result is a view only of what others hold as well.
+// Computes the call by the operator's decomposition. A result is a view only of memory that others hold as well.
 BP_API void run_decomposition(const Operator& op, const Call& call);
 
-// The path of pointwise operators: when all tensors agree in dtype, shape and device and lie
-// contiguously, and no layer looks, this is one table look-up, one allocation and the kernel; any
-// other case goes through dispatch. `args` may be rewritten.
+// The path of pointwise operators. If all tensors are contiguous and agree in dtype, shape and device, and no layer
+// is active, it takes one table look-up, one allocation and the kernel; anything else goes through dispatch.
+// `args` may be rewritten.
 BP_API Tensor call_pointwise(Operator& op, bp_value* args, std::uint32_t num_args);
 // The same into an existing tensor: in place (when it is also an argument) or out=.
 BP_API void call_pointwise_into(Operator& op, bp_value* args, std::uint32_t num_args,
                                 const Tensor& out);
 
-// The path of views: metadata in, metadata out.
+// The path of views, which only computes metadata.
 BP_API Tensor call_view(Operator& op, bp_value* args, std::uint32_t num_args);
 
-// One result, any kind.
+// Runs a call of any kind that has one result.
 inline Tensor call_one(Operator& op, bp_value* args, std::uint32_t num_args) {
   Tensor result;
   dispatch(Call{op, args, num_args, &result, 1});
@@ -117,15 +117,14 @@ BP_API void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, 
 BP_API void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor* results,
                            std::uint32_t num_results);
 
-// How many results the call has, as Call counts them. Throws bad_argument where a Tensor[] among them has no number
-// because of the arguments.
+// How many results the call has, as Call counts them. Throws bad_argument if the arguments do not determine the length of
+// a Tensor[] among them.
 BP_API std::uint32_t num_results_of(Operator& op, bp_value* args, std::uint32_t num_args);
-// All results of a call, those of a Tensor[] at the end.
+// All results of a call; those of a Tensor[] come last.
 BP_API std::vector<Tensor> call_all(Operator& op, bp_value* args, std::uint32_t num_args);
 
-// Boxed calls: for custom operators, bindings and tools. Missing arguments take their defaults;
-// throws bad_argument naming operator and argument for one that is missing, extra or of another
-// type.
+// Boxed calls, for custom operators, bindings and tools. Omitted arguments take their defaults. Throws bad_argument
+// naming operator and argument if one is missing, unexpected or of the wrong type.
 BP_API std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args);
 BP_API std::vector<Tensor> call_boxed(std::string_view op, std::initializer_list<bp_value> args);
 

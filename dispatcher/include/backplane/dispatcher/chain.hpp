@@ -1,6 +1,6 @@
-// Chains of pointwise operators as one operator: each element is read once, goes through all steps, and is written
-// once. Backends that make kernels for expressions (bp.program, bp.compiler) serve it as one kernel; on all others it
-// is the steps one by one.
+// Joins a chain of pointwise operators into one operator: each element is read once, goes through all steps, and is
+// written once. Backends that make kernels for expressions (bp.program, bp.compiler) run it as one kernel; on all
+// others the steps run one by one.
 #pragma once
 
 #include <span>
@@ -16,17 +16,17 @@ namespace bp {
 struct ChainInput {
   enum class From : std::uint8_t { argument, step, number, number_argument };
 
-  // Argument `index` of the joined operator: a tensor where the step takes one, else a number. All places that name
-  // it get the same.
+  // Argument `index` of the joined operator: a tensor if the step takes one here, else a number. Several inputs may name
+  // the same argument.
   static constexpr ChainInput argument(std::uint32_t index) { return {From::argument, index, {}}; }
-  // The same, a number even where the step takes a tensor or a number.
+  // The same, but a number even if the step would also take a tensor.
   static constexpr ChainInput number_argument(std::uint32_t index) {
     return {From::number_argument, index, {}};
   }
   // The result of an earlier step.
   static constexpr ChainInput step(std::uint32_t index) { return {From::step, index, {}}; }
-  // A number that belongs to the chain. One that varies from call to call is better an argument, since another number
-  // is another chain.
+  // A number that is part of the chain. Make a number that varies from call to call an argument instead, since each
+  // number here makes another chain.
   static constexpr ChainInput number(const Scalar& number) { return {From::number, 0, number}; }
 
   From from = From::argument;
@@ -34,8 +34,8 @@ struct ChainInput {
   Scalar value;
 };
 
-// One operator of kind pointwise with an expression. `inputs` in the order of its schema; those that are left out at
-// the end take their defaults.
+// One pointwise operator with an expression. `inputs` are in the order of its schema; those omitted at the end take their
+// defaults.
 struct ChainStep {
   Operator* op = nullptr;
   std::vector<ChainInput> inputs;
@@ -44,9 +44,9 @@ struct ChainStep {
 inline constexpr std::uint32_t max_chain_operations = 40;  // of all expressions together
 inline constexpr std::uint32_t max_chain_arguments = 8;
 
-// Holds a joined operator. Equal chains share one; once nobody holds it, and the work that it was called for is done, it is
-// freed with its kernels: while another chain is joined or let go, or when a plugin goes. The caller holds it
-// meanwhile. Threads: any, as of a std::shared_ptr.
+// Holds a joined operator; equal chains share one. Once nobody holds it and its work is done, it is freed together with its
+// kernels, the next time a chain is joined or dropped or a plugin is unloaded. Hold it for the duration of a call.
+// Threads: any, as with a std::shared_ptr.
 class BP_API Chain {
  public:
   Chain() = default;
@@ -58,7 +58,7 @@ class BP_API Chain {
   }
   ~Chain();
 
-  // One more for an operator that somebody holds; empty for one that was not joined.
+  // Another holder for an operator that somebody already holds; empty if the operator is not a joined one.
   static Chain sharing(Operator& op) noexcept;
 
   explicit operator bool() const { return op_ != nullptr; }
@@ -70,19 +70,19 @@ class BP_API Chain {
   Operator* op_ = nullptr;
 };
 
-// The operator that runs the steps in order and gives the last one's result. It computes in one dtype: its tensors have to
-// agree (conditions are bool), where steps one by one would convert; f16 and bf16 are rounded once, at the end.
-// Throws bad_argument, naming the step, for what cannot be one expression: a step that is not pointwise, a result that
-// nobody uses, a comparison that feeds arithmetic, more than the limits above.
+// Returns an operator that runs the steps in order and returns the result of the last. It computes in one dtype, so its
+// tensors must agree (conditions are bool), while separate steps would convert; f16 and bf16 are rounded once, at the end.
+// Throws bad_argument, naming the step, if the steps cannot be one expression: a step is not pointwise, a result is not
+// used, a comparison feeds arithmetic, or a limit above is exceeded.
 // Threads: any.
 BP_API Chain join(std::span<const ChainStep> steps);
 
-// All that are held now: what comes to know operators late asks for these as well, since registered_operators() has none.
+// All chains that are held now. registered_operators() leaves them out, so code that starts listening late needs both.
 BP_API std::vector<Chain> living_chains();
 
-// One call of what `join` gave. Where the device has no kernel for the whole, or the steps one by one would be looked at
-// by a layer or would convert a tensor or a number, they are called one by one like that, and what they give is freed
-// as soon as no later step reads it. So nothing is refused that the steps themselves take.
+// Calls a joined operator. The steps run one by one if the device has no kernel for the whole chain, if a layer needs to
+// see them, or if they would convert a tensor or a number; each result is then freed as soon as no later step reads it.
+// So every call that the separate steps accept works here too.
 // `spent`: bits of the tensors whose memory nobody else reads, so that the result may be written there.
 BP_API Tensor call_chain(const Chain& chain, bp_value* args, std::uint32_t num_args,
                          std::uint32_t spent = 0);

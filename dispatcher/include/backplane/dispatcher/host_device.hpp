@@ -1,5 +1,5 @@
-// The devices that calls fall back to and new tensors are made on. What finds and loads them is the room loading/, which
-// defines these.
+// The device that calls fall back to, and the device on which new tensors are created. loading/, which finds and loads
+// them, defines these functions.
 #pragma once
 
 #include <backplane/runtime/device_registry.hpp>
@@ -11,7 +11,7 @@ namespace detail {
 BP_API Device find_default_device();
 }  // namespace detail
 
-// The device of new tensors: the guard's, the process's, or the host's "cpu".
+// The device for new tensors: that of the innermost guard, else the process's default, else the host's "cpu".
 inline Device default_device() {
   const ThreadState& state = thread_state();
   const std::uint32_t usual = detail::usual_device.load(std::memory_order_acquire);
@@ -20,9 +20,9 @@ inline Device default_device() {
   return detail::find_default_device();
 }
 
-// The host's device, on which fallbacks run; throws unsupported when no plugin offers "cpu".
+// The host's device, on which fallbacks run; throws unsupported if no plugin offers "cpu".
 BP_API Device host_device();
-// The same, false instead of an error.
+// The same, but returns false instead of throwing.
 BP_API bool find_host_device(Device& out);
 
 }  // namespace bp

@@ -8,7 +8,7 @@
 
 namespace bp {
 
-// BP_LOG_* levels; BACKPLANE_LOG=debug|info|warning|error sets the lowest that is shown (warning).
+// `level` is one of BP_LOG_*; BACKPLANE_LOG=debug|info|warning|error sets the lowest level shown (default: warning).
 BP_API void log_line(std::uint32_t level, std::string_view text);
 inline void log_warning(std::string_view text) {
   log_line(2, text);

@@ -1,4 +1,4 @@
-// The choice between two kernels that take the same call, for kernels that say BP_KERNEL_MEASURED.
+// Chooses between two kernels that take the same call, for kernels that declare BP_KERNEL_MEASURED.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace bp {
 
-// The number of the way to take, of `num_ways`: as decided before for `what` on the device, in this process or an
-// earlier one, or by `measure`, which does the work the given way and returns its seconds, and throws where it
-// cannot. 0 where nothing is decided.
+// Returns which of `num_ways` ways to use for `what` on the device: as decided earlier, in this process or another one, or
+// by calling `measure`, which does the work in the given way and returns the seconds it took, or throws. 0 if nothing is
+// decided.
 using KernelChooser = std::size_t (*)(Device device, std::string_view what, std::size_t num_ways,
                                       const std::function<double(std::size_t)>& measure);
 
-// Code that compiles kernels keeps such decisions too. Without one, way 0 is taken.
+// Set by the room that stores such decisions. Without a chooser, way 0 is used.
 BP_API void set_kernel_chooser(KernelChooser chooser);
 
 }  // namespace bp

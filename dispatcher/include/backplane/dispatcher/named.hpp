@@ -1,4 +1,4 @@
-// Errors name the operator that was called, not one inside of it.
+// Makes errors name the operator that was called, not one inside it.
 #pragma once
 
 #include <utility>
@@ -7,12 +7,12 @@
 
 namespace bp {
 
-// Throws the exception that is being handled, as one of `op`: an operator's name in front of the sentence
-// gives way to it, anything else follows it. Memory of the host that ran out becomes out_of_memory. Late
-// errors, and exceptions that are not ours, stay as they are.
+// Rethrows the exception that is being handled as an error of `op`: if its text begins with an operator's name, replaces
+// that name, else puts `op` in front. std::bad_alloc becomes out_of_memory. Late errors and foreign exceptions pass
+// unchanged.
 [[noreturn]] BP_API void rethrow_named(const char* op);
 
-// What `call` returns; costs nothing unless it throws.
+// Returns call(); costs nothing unless it throws.
 template <class F> decltype(auto) named(const char* op, F&& call) {
   try {
     return std::forward<F>(call)();

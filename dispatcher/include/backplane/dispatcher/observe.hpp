@@ -1,4 +1,4 @@
-// For layers that watch calls: runs one, and says by which rung it was served.
+// For layers that watch calls: runs a call and reports which rung served it.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace bp {
 
-// Runs the call below all layers. Unlike redispatch_below it excludes none meanwhile, so that calls made inside (by a
-// decomposition, or on the host) are seen as well. Nothing: the core needed no kernel (no elements), or the call is a
-// composite, whose parts say it each for itself.
+// Runs the call below all layers. Unlike redispatch_below, it excludes no layer meanwhile, so layers also see calls made
+// inside (by a decomposition, or on the host). Returns nothing if the core needed no kernel (no elements), or for a
+// composite, whose parts are reported one by one.
 BP_API std::optional<Rung> run_observed(const Call& call);
 
 }  // namespace bp

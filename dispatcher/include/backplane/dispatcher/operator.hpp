@@ -1,4 +1,4 @@
-// An operator as the dispatcher holds it: what its row says, and who has kernels for it.
+// An operator as the dispatcher holds it: the contents of its row of the table, and who has kernels for it.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ struct Operator;
 
 // One call on its way down: arguments in schema order and the results. Arguments are borrowed; a
 // rule may rewrite them (they are the call's own copy). A result that is defined at the start is
-// the tensor to write into: out= and in place. A Tensor[] among the results stands at their end, tensor by
-// tensor: `num_results` counts them, as num_results_of says.
+// the tensor to write into: out= and in place. The tensors of a Tensor[] come last among the results;
+// `num_results` counts each of them, as num_results_of does.
 struct Call {
   Operator& op;
   bp_value* args;
@@ -29,13 +29,13 @@ struct Call {
   std::uint32_t num_results;
 };
 
-// The results' shapes and dtypes, found before any kernel runs.
+// A result's shape and dtype, determined before any kernel runs.
 struct OutputSpec {
   Dtype dtype = Dtype::f32;
   Dims shape;
 };
 
-// By result; a rule writes as many as the call has.
+// One per result; a rule writes as many as the call has.
 class OutputSpecs {
  public:
   explicit OutputSpecs(std::uint32_t count) {
@@ -61,28 +61,28 @@ struct Inferred {
   // The dtype that tensor arguments are converted to; meaningful if `converts`.
   Dtype compute_dtype = Dtype::f32;
   bool converts = false;
-  // The inputs' common shape differs from some input's: expand them (pointwise).
+  // The common shape differs from that of some input: expand the inputs (pointwise).
   bool broadcasts = false;
-  // There is nothing to compute (an empty reduction): fill the output with this.
+  // There is nothing to compute (an empty reduction): fill the output with fill_value.
   bool fills = false;
   Scalar fill_value;
-  // No kernel is made for such calls of a composite row, as of lists whose tensors differ: each is its decomposition.
+  // Kernels do not handle such calls of a composite operator (such as lists of different tensors): decompose.
   bool decomposes = false;
   // Room for arguments that a rule rewrites (a wrapped list of dimensions).
   Dims lists[2];
 };
 
-// Finds shapes and dtypes from metadata alone, checks the arguments (BP_CHECK), rewrites them to what
+// Determines shapes and dtypes from metadata alone, checks the arguments (BP_CHECK), and rewrites them to what
 // kernels expect (docs/notes/kernel-contract.md).
 using InferRule = void (*)(const Call& call, Inferred& out);
-// Computes the results by other operators; fills call.results.
+// Computes the results with other operators; fills call.results.
 using Decomposition = void (*)(const Call& call);
 // A view: makes result 0 from metadata.
 using ViewRule = Tensor (*)(const Call& call);
 // Several views of one tensor: makes all results.
 using ViewsRule = void (*)(const Call& call);
-// How many tensors the Tensor[] at the end of the results has, from the arguments, which it checks as far as it
-// reads them; the call has no results yet.
+// The number of tensors in the Tensor[] at the end of the results, from the arguments, which it checks as far as it
+// reads them. The call has no results yet.
 using CountRule = std::uint32_t (*)(const Call& call);
 
 enum class Promotion : std::uint8_t {
@@ -92,25 +92,25 @@ enum class Promotion : std::uint8_t {
   compare,   // common for the inputs; the result is bool
 };
 
-// What becomes of a number among the arguments that the dtype of the computation, an integer's, does not
-// hold. Floating ones take inf for it.
+// What happens to a number among the arguments that does not fit the integer dtype of the computation. In floating-point
+// dtypes it becomes inf.
 enum class Numbers : std::uint8_t {
   refused,
-  stored,   // refused as an element would be: a negative one counts from the top of unsigned dtypes
-  wrapped,  // as results do
-  clamped,  // to the nearest that the dtype holds
-  widened,  // int64 is computed in, where it holds the number
+  stored,   // refused as an element would be; negative ones count from the top of unsigned dtypes
+  wrapped,  // as results are
+  clamped,  // to the nearest value of the dtype
+  widened,  // compute in int64 if that holds the number
 };
 
 enum class Draws : std::uint8_t {
   never,
   always,
-  if_asked,  // by an argument that is 0 by default: dropout_p
+  if_asked,  // by an argument that is 0 by default, such as dropout_p
 };
 
 struct Candidate;
 struct KernelTable;
-// A layer's handler for a call. `level` is the one that it runs for; null for layers that do not run at levels.
+// A layer's handler for a call. `level` is the level that it runs for; null for layers that do not run at levels.
 using LayerHandler = void (*)(const Call& call, const Level* level);
 
 // The part of an operator's description that errors need before it is registered.
@@ -120,8 +120,8 @@ constexpr bp_operator described_as(const char* name) {
   return abi;
 }
 
-// Rows are constant-initialized in core_ops/generated; custom operators live on the heap. Mutable
-// parts are atomics, replaced by copy-on-write: a call takes no lock.
+// Operators of the table are constant-initialized in core_ops/generated; custom ones live on the heap. Mutable
+// parts are atomics, replaced by copy-on-write, so that a call takes no lock.
 struct Operator {
   // From the row.
   const char* schema_text = nullptr;
@@ -139,27 +139,27 @@ struct Operator {
   ViewsRule views = nullptr;
   CountRule count = nullptr;  // of operators with a Tensor[] among the results
   Decomposition decompose = nullptr;
-  // The same of calls in complex numbers, where kernels and `dtypes` are of real ones. May be null.
+  // The same for calls in complex numbers, if kernels and `dtypes` are for real ones. May be null.
   Decomposition decompose_complex = nullptr;
-  bool complex_gives_real = false;    // as abs: the result of such a call is real
+  bool complex_gives_real = false;    // such a call has a real result, as with abs
   const char* const* uses = nullptr;  // the operators that `decompose` calls, then null
   bool widens = false;                // it computes in f32 where its arguments are f16 or bf16
-  // Schemas that this row had before, then null: newer arguments were added at the end, and a kernel
-  // written against one of these serves the calls in which they are at their default. May be null.
+  // Earlier schemas of this row, then null. Newer arguments were added at the end, and a kernel
+  // written against one of these serves calls that leave those at their defaults. May be null.
   const char* const* past_schemas = nullptr;
-  // The schema under its first names, if arguments were renamed since: what kernels' hashes are taken from.
+  // The schema with its first names, if arguments were renamed since; kernels' hashes are taken from it.
   const char* hash_of = nullptr;
   const bp_expr_node* nodes = nullptr;
   std::uint32_t num_nodes = 0;
-  double initial = 0;         // of what accumulates; see bp_operator
+  double initial = 0;         // for operators that accumulate; see bp_operator
   bool joined = false;        // made of several rows at run time (chain.hpp)
-  bool has_gradient = false;  // recorded whole; others decompose above autograd
+  bool has_gradient = false;  // autograd records it whole; others decompose above autograd
   const char* tolerance =
       "accumulation";  // of its results: "3 ulp", "exact", "accumulation", "shape"
   const char* doc = "";
   void* custom = nullptr;  // custom operators: their own data (dispatcher/custom.cpp)
 
-  // Made by register_operator, which the first call sees to (ensure_operators); a row has its name before.
+  // Filled in by register_operator, which runs by the first call (ensure_operators); a row has its name earlier.
   bp_operator abi{};
   const Schema* schema = nullptr;
   std::uint32_t id = 0;
@@ -167,25 +167,25 @@ struct Operator {
   std::atomic<KernelTable*> tables[max_backends] = {};
   std::atomic<LayerHandler> layer_handlers[64] = {};
   std::atomic<const void*> derivative{nullptr};  // the autograd layer's
-  // Whether its decomposition runs on a backend, per dtype, as found last (decomposed.cpp).
+  // Whether its decomposition runs on a backend, per dtype, as last determined (decomposed.cpp).
   std::atomic<std::uint64_t> decomposable[max_backends] = {};
   std::atomic<std::uint32_t> counter_slots[max_backends] = {};  // 0: none yet (counter_slots.hpp)
 
   const char* name() const { return abi.name; }
-  // All that it computes in, by kernels or otherwise.
+  // All dtypes that it computes in, by kernels or otherwise.
   DtypeSet all_dtypes() const { return decompose_complex ? dtypes | bp::dtypes::complex : dtypes; }
-  // It has no kernel: results are seen in the memory of an argument.
+  // It has no kernel: its results share the memory of an argument.
   bool is_view() const { return view || views; }
 };
 
-// The common kind of call: all tensors of one dtype, contiguous, no condition to check.
+// The kernel for the common kind of call: all tensors of one dtype, contiguous, no conditions to check.
 struct KernelEntry {
   bp_code (*run)(void* self, const bp_call* call) = nullptr;
   void* self = nullptr;
   std::uint64_t* ran_on = nullptr;  // the candidate's
-  std::uint32_t counter = 0;        // slot of the rung that the kernel is of
+  std::uint32_t counter = 0;        // slot of the kernel's rung
   bool in_place_safe = false;
-  bool generated = false;  // which a policy may forbid
+  bool generated = false;  // policies may forbid it
   Dtype result_dtype = Dtype::f32;
 };
 
@@ -196,7 +196,7 @@ struct KernelTable {
   const Candidate* const* candidates = nullptr;  // native ones first, then by falling priority
   std::uint32_t num_candidates = 0;
   std::uint32_t num_native = 0;
-  bool has_measured = false;  // one of them says BP_KERNEL_MEASURED
+  bool has_measured = false;  // one of them declares BP_KERNEL_MEASURED
 };
 
 }  // namespace bp

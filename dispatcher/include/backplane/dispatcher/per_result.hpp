@@ -1,4 +1,4 @@
-// Something for each result of a call: in place for few results, which is nearly always, on the heap for more.
+// An array with one element per result of a call: in place for few results, the usual case, and on the heap for more.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The application's policy for each rung of the fallback ladder: the ways in which a call may be served.
+// The application's policy for each rung of the fallback ladder: in which ways may a call be served?
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace bp {
 
 enum class Policy : std::uint8_t { allow, warn_once, forbid };
 
-// Of one device; forbidden rungs are skipped, and when nothing is left the call fails with a sentence
-// that names the rung and how to allow it. Native cannot be forbidden.
+// For one device. Forbidden rungs are skipped; if none is left, the call fails with a message that names the rung
+// and says how to allow it. Native cannot be forbidden.
 BP_API void set_policy(Device device, Rung rung, Policy policy);
 BP_API Policy policy(Device device, Rung rung);
 
-// For all devices, on this thread, while it lives.
+// Sets a policy for all devices on this thread, while it lives.
 class BP_API PolicyScope {
  public:
   PolicyScope(Rung rung, Policy policy);

@@ -1,4 +1,4 @@
-// Schemas: the one line of text that says what an operator takes and gives.
+// Schemas: one line of text with an operator's arguments and results.
 //   add(Tensor input, Tensor other, *, Scalar alpha=1) -> Tensor
 //   sort(Tensor input, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)
 //   index(Tensor input, Tensor?[] indices) -> Tensor
@@ -50,16 +50,16 @@ struct SchemaReturn {
 
 struct Schema {
   std::string text;        // as written
-  std::uint64_t hash = 0;  // what kernels are compared by: of `text`, or of an operator's `hash_of`
+  std::uint64_t hash = 0;  // by which kernels name it: of `text`, or of an operator's `hash_of`
   std::string name;
   std::vector<SchemaArgument> arguments;
-  std::vector<SchemaReturn> returns;  // a Tensor[] is the last
+  std::vector<SchemaReturn> returns;  // a Tensor[] comes last
 
   Schema() = default;
   Schema(const Schema&) = delete;  // default values point into it
   Schema& operator=(const Schema&) = delete;
 
-  // The name that a schema begins with, without reading on.
+  // The name at the beginning of a schema; the rest is not parsed.
   static std::string_view name_in(std::string_view text) { return text.substr(0, text.find('(')); }
 
   // The position of an argument by name, or -1.
@@ -72,7 +72,7 @@ struct Schema {
 // Fills `out`; throws bad_argument quoting the text and the place.
 BP_API void parse_schema(std::string_view text, Schema& out);
 
-// Are they the same but for the names of arguments and results?
+// Whether they are the same except for the names of arguments and results.
 BP_API bool differ_in_names_alone(const Schema& a, const Schema& b);
 
 // FNV-1a over the bytes.

@@ -1,5 +1,5 @@
-// The dispatcher's locks around fork(): taken before it, outermost first and before the runtime's,
-// and free in parent and child after it. A child never finds one held by a thread that it lacks.
+// The dispatcher's locks around fork(): taken before it, outermost first and before the runtime's, and released
+// in parent and child after it. So a child never finds one held by a thread that does not exist in it.
 #pragma once
 
 #include <pthread.h>
@@ -8,7 +8,7 @@ namespace bp {
 
 enum class ForkStep { before, in_parent, in_child };
 
-// What each file does with its lock; they nest in this order.
+// Each file handles its own lock; they nest in this order.
 void fork_loader(ForkStep step);
 void fork_operators(ForkStep step);
 void fork_chains(ForkStep step);

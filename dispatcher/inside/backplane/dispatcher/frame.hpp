@@ -1,4 +1,4 @@
-// A call once its rule has run: what every rung of the ladder works on.
+// A call after its rule has run; every rung of the ladder works on it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace bp {
 
-// Tensors made on the way (casts, expanded views), alive until the call is over.
+// Temporary tensors (casts, expanded views), alive until the call is over.
 class Temporaries {
  public:
   const bp_tensor* keep(Tensor tensor) {
@@ -38,8 +38,8 @@ struct Frame {
   DeviceRecord& record;
   StreamImpl& stream;
   Temporaries& temporaries;
-  // A memory besides the main one that was full when a kernel needed it, in the words of its error; other rungs do
-  // without it.
+  // The error message if a memory other than the main one was full when a kernel needed it; other rungs do without that
+  // memory.
   std::string shortage{};
 
   const Operator& op() const { return call.op; }
@@ -47,8 +47,8 @@ struct Frame {
   Device device() const { return record.device; }
 };
 
-// Calls `f` with every tensor among the arguments, the elements of lists included but for their holes. `f` returns
-// the tensor to put in its place (the same one to leave it).
+// Calls `f` with every tensor among the arguments, including the elements of lists except for None. `f` returns the
+// tensor to put in its place (or the same one).
 template <class F> void rewrite_tensors(const Call& call, Temporaries& temporaries, F&& f) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     bp_value& value = call.args[i];
@@ -76,7 +76,7 @@ template <class F> void for_each_tensor(const Call& call, F&& f) {
   }
 }
 
-// The tensors that the call writes into besides its results. A decomposition writes them by other calls.
+// The tensors that the call writes into besides its results. A decomposition writes them through other calls.
 template <class F> void for_each_written(const Call& call, F&& f) {
   if (!call.op.mutates) return;
   for_each_tensor(call, [&](std::uint32_t place, const bp_tensor& tensor) {

@@ -1,5 +1,5 @@
-// Rung 3 comes from a library of its own, `libbackplane_codegen`, which is loaded when the first backend
-// offers the extension "bp.compiler"; and kernels for joined expressions from "bp.program".
+// Generated kernels: rung 3 is a library of its own, `libbackplane_codegen`, loaded when the first backend
+// offers the extension "bp.compiler". Kernels for joined expressions come from "bp.program".
 #pragma once
 
 #include <backplane/dispatcher/operator.hpp>
@@ -7,8 +7,8 @@
 
 namespace bp {
 
-// Lets codegen register kernels for a backend that can compile (bp.compiler). A library that is missing or broken is
-// a warning: the backend then lives without this rung.
+// Lets codegen register kernels for a backend that can compile (bp.compiler). If the library is missing or broken, logs a
+// warning, and the backend does without this rung.
 void attach_codegen(Backend& backend);
 
 // Asks a backend that offers bp.program for kernels of joined operators, until it closes.

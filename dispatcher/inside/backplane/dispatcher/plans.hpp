@@ -1,4 +1,4 @@
-// What kernels with a `plan` have said of the calls that they get: asked once for each class of calls, and kept.
+// Caches the plans of kernels that have a `plan` function: it is called once for each class of calls.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ struct Plan;
 struct StreamImpl;
 class PlanCache;
 
-// A plan for as long as somebody needs it; the last one to let go gives it back to the kernel. Whoever has given work with
-// it to a stream holds it until that work is done.
+// Keeps a plan for as long as somebody needs it; the last holder returns it to the kernel. Whoever submits work that uses
+// it holds it until that work is done.
 using PlanRef = std::shared_ptr<Plan>;
 
 // Holds a plan for one call.
@@ -23,7 +23,7 @@ class PlanInUse {
  public:
   PlanInUse() = default;
   PlanInUse(PlanRef plan, StreamImpl& stream) : plan_(std::move(plan)), stream_(&stream) {}
-  // The call's work, if any, is with the stream: a plan that is kept no more outlives that work.
+  // The call's work, if any, has been submitted to the stream: a plan that left the cache outlives that work.
   ~PlanInUse();
   PlanInUse(const PlanInUse&) = delete;
   PlanInUse& operator=(const PlanInUse&) = delete;
@@ -36,17 +36,17 @@ class PlanInUse {
   StreamImpl* stream_ = nullptr;
 };
 
-// The plans of one kernel: bounded in number, the one that was not used for longest goes first. Lives as long as the
-// process, or until end_plan_cache.
+// The plans of one kernel: a bounded number, the least recently used is dropped first. Lives as long as the process, or
+// until end_plan_cache.
 PlanCache* make_plan_cache();
-// Gives them back to the kernel, which is about to end: nobody calls it, and no stream is at work with it.
+// Returns all plans to the kernel, which is about to end: nobody calls it, and no stream is working with it.
 void end_plan_cache(PlanCache& cache);
 
-// Gives the call its plan and workspace, asking the kernel where the class of the call is new. False: the kernel takes no
-// such calls. Throws whatever else it says. Threads: any; one asks for a class, and others wait for its answer.
+// Gives the call its plan and workspace, and asks the kernel if this class of calls is new. False: the kernel does not take
+// such calls. Throws any other error of the kernel. Threads: any; one thread asks for a class, others wait for its answer.
 bool plan_call(const Candidate& candidate, Frame& frame, Launch& launch, bp_call& call);
 
-// Gives back all plans for calls on a device that closes; no call on it is running.
+// Returns all plans for calls on a device that is closing; no call on it is running.
 void forget_plans(Backend& backend, DeviceRecord& record);
 
 }  // namespace bp

@@ -1,5 +1,5 @@
-// Where work goes: to the thread's current stream of a device, or, while the thread captures, to its recorder.
-// Launches, copies and fills come through here, and no other part of the dispatcher asks which of the two it is.
+// Submits work to the thread's current stream of a device or, while the thread captures, to its recorder. Launches,
+// copies and fills come through here; no other part of the dispatcher needs to know which of the two it is.
 #pragma once
 
 #include <backplane/dispatcher/launch.hpp>
@@ -7,19 +7,19 @@
 
 namespace bp {
 
-// A thread's capture, as those know it who submit: takes work in place of a stream. Refuses what cannot be recorded.
+// A thread's capture, as seen by code that submits work: takes the place of a stream. Refuses what cannot be recorded.
 class Recorder : public CaptureState {
  public:
-  // A call as the kernel is to get it; what the kernel answers.
+  // Takes the call as the kernel would get it; returns what the kernel returns.
   virtual bp_code kernel(const Candidate& candidate, Frame& frame, Launch& launch, bp_call& call,
                          bool reports_faults) = 0;
-  // Both contiguous, of one size.
+  // Both are contiguous and of equal size.
   virtual void copy(const Tensor& target, const Tensor& source) = 0;
-  // `element` for the one element of the target.
+  // Writes `element` to the only element of the target.
   virtual void fill(const Tensor& target, const void* element) = 0;
-  // Memory that a kernel uses beside its arguments.
+  // Keeps memory that a kernel uses besides its arguments.
   virtual void hold(const Tensor& scratch) = 0;
-  // The host is to compute this call.
+  // Called when the host would have to compute this call.
   [[noreturn]] virtual void refuse_host(const Frame& frame) = 0;
 
  protected:
@@ -29,21 +29,21 @@ class Recorder : public CaptureState {
 
 namespace submit {
 
-// Can the kernel be part of what the thread submits?
+// Whether the kernel can be part of what the thread submits.
 bool takes(const Candidate& candidate);
-// Runs, or records, one kernel; the call gets its word for faults where the kernel reports some.
+// Runs or records one kernel; sets up the call's fault word if the kernel reports faults.
 bp_code kernel(const Candidate& candidate, Frame& frame, Launch& launch, bp_call& call);
-// Contiguous tensors of one size and device. Counts as a write of the target.
+// Between contiguous tensors of equal size on one device. Counts as a write to the target.
 void copy(const Tensor& target, const Tensor& source);
-// Between two devices of one backend that copies between them by itself. False: it does not, and nothing happened.
+// Between two devices of one backend, if it copies between them itself. False: it cannot, and nothing was done.
 bool copy_between_peers(const Tensor& target, const Tensor& source);
-// A number of the tensor's dtype for its one element.
+// Writes a number, in the tensor's dtype, to its only element.
 void fill(const Tensor& target, const Scalar& value);
-// The same over all elements of a small contiguous tensor, where the host may write them at once. False: nothing happened.
+// The same for all elements of a small contiguous tensor, if the host can write them at once. False: nothing was done.
 bool fill_small(const Tensor& target, const Scalar& value);
-// Memory that a kernel uses beside its arguments, kept for as long as the kernel may run.
+// Keeps memory that a kernel uses besides its arguments for as long as the kernel may run.
 void hold(const Tensor& scratch);
-// The host is about to compute this call: throws where that cannot be.
+// Called before the host computes this call: throws if that is not possible.
 void on_host(const Frame& frame);
 
 }  // namespace submit

@@ -1,5 +1,5 @@
-// Looks at a library before dlopen runs its code, and says what makes it unusable or unwise. Also
-// `backplane lint libacme.so`, for the makers of plugins. Reads the file alone and runs none of it.
+// Examines a library before dlopen runs its code, and reports what makes it unusable or risky. Also available to
+// plugin authors as `backplane lint libacme.so`. Only reads the file; runs none of its code.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ enum class Severity { refuse, warn };
 
 struct Finding {
   Severity severity;
-  std::string rule;      // "undefined-symbol": stable, for scripts
+  std::string rule;      // "undefined-symbol"; stable, for scripts
   std::string sentence;  // file, what is wrong, what to do
 };
 
@@ -43,11 +43,11 @@ struct LintReport {
 BP_API LintReport lint(const std::filesystem::path& file,
                        const Environment& environment = Environment::current());
 
-// The same for bytes in memory, without the search for dependencies. `name` is for messages.
-// Any bytes are safe.
+// The same for bytes in memory, without searching for dependencies. `name` is for messages.
+// Safe for any bytes.
 BP_API LintReport lint_bytes(std::span<const std::byte> bytes, std::string_view name);
 
-// "x86_64", "aarch64": as manifests and `uname -m` name this process's architecture.
+// This process's architecture, named as in manifests and by `uname -m`: "x86_64", "aarch64".
 BP_API std::string_view process_architecture();
 
 }  // namespace bp::loading

@@ -1,5 +1,5 @@
-// All that loading reads from its surroundings, captured at one time, so that a test can make up its
-// own and a privileged process (setuid and the like) cannot be led by its user's variables.
+// Everything that loading reads from its environment, captured at one time, so that tests can provide their
+// own, and a privileged process (setuid and the like) is not controlled by its user's variables.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 namespace bp::loading {
 
 struct Environment {
-  // AT_SECURE: the variables below were not read, and there is no folder of the user's.
+  // AT_SECURE: the variables below were not read, and the user's folders are not used.
   bool privileged = false;
 
   std::string plugin_path;      // BACKPLANE_PLUGIN_PATH: files and folders, separated by ':'
@@ -24,12 +24,12 @@ struct Environment {
   std::filesystem::path user_plugins;       // ($XDG_DATA_HOME or ~/.local/share)/backplane/plugins
   std::filesystem::path user_certificates;  // the same with /certificates
   std::filesystem::path user_cache;         // ($XDG_CACHE_HOME or ~/.cache)/backplane
-  std::filesystem::path library_folder;     // where libbackplane lies
+  std::filesystem::path library_folder;     // where libbackplane is
   std::filesystem::path probe_program;      // BACKPLANE_PROBE, or backplane-probe in ../bin of it
 
   std::vector<std::filesystem::path> system_plugins;
 
-  // The surroundings of this process. Threads: any, but none may change variables meanwhile.
+  // The environment of this process. Threads: any, but none may change variables meanwhile.
   BP_API static Environment current();
 
   using Variables = std::function<std::optional<std::string>(const char* name)>;

@@ -1,7 +1,7 @@
-// The small JSON file by which a plugin is found, and read without opening its library:
+// The small JSON file that announces a plugin, so that its library need not be opened:
 //   {"name": "acme", "vendor": "Acme Inc.", "description": "...", "library": "libacme.so",
 //    "abi_min": 1, "abi_max": 1, "architecture": "x86_64", "sha256": "...", "offers": "bp.collective acme.x"}
-// Required are name, library, abi_min, abi_max and architecture. Unknown keys are ignored.
+// name, library, abi_min, abi_max and architecture are required. Unknown keys are ignored.
 #pragma once
 
 #include <cstddef>
@@ -22,28 +22,28 @@ struct Manifest {
   std::string name;
   std::string vendor;
   std::string description;
-  std::filesystem::path library;  // absolute: a relative one starts from the manifest's folder
+  std::filesystem::path library;  // absolute; in the file perhaps relative to the manifest's folder
   uint32_t abi_min = 0;
   uint32_t abi_max = 0;
   std::string architecture;
-  std::string sha256;  // lower case; empty: not given
-  // Extensions for applications and for other parts of Backplane, as bp_plugin.extension knows them: a plugin without
-  // devices is loaded for one of these.
+  std::string sha256;  // lower case; empty if not given
+  // Extensions for applications and for other parts of Backplane, by the names that bp_plugin.extension knows. A plugin
+  // without devices is loaded when one of these is needed.
   std::vector<std::string> offers;
 };
 
 struct ManifestResult {
-  Manifest manifest;    // what could be read, also if there is a problem
-  std::string problem;  // one sentence that names file and key; empty: the manifest is good
+  Manifest manifest;    // what could be read, even if there is a problem
+  std::string problem;  // one sentence that names file and key; empty if the manifest is good
 };
 
-// `path` is the file that `text` came from, for messages and relative libraries. Opens nothing.
+// `path` is the file that `text` came from, for messages and relative paths. Opens no file.
 BP_API ManifestResult parse_manifest(std::string_view text, const std::filesystem::path& path);
 
 // Reads the file, at most max_manifest_bytes of it.
 BP_API ManifestResult read_manifest(const std::filesystem::path& path);
 
-// Why this process cannot use what the manifest promises (architecture, ABI range); empty: it can.
+// Why this process cannot use the plugin that the manifest describes (architecture, ABI range); empty if it can.
 BP_API std::string find_mismatch(const Manifest& manifest, const std::filesystem::path& path);
 
 }  // namespace bp::loading

@@ -1,5 +1,5 @@
-// The outcome of a step of loading a plugin. Loading throws nothing: one plugin's failure is a
-// sentence in a report, while the others go on.
+// The outcome of one step of loading a plugin. Loading does not throw: if one plugin fails, its error becomes a
+// sentence in a report, and the others still load.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace bp::loading {
 
 struct Outcome {
   bp_code code = BP_OK;
-  std::string message;  // one sentence with path, values and way out; empty if code is BP_OK
+  std::string message;  // one sentence with path, values and what to do; empty if code is BP_OK
 
   bool ok() const { return code == BP_OK; }
 

@@ -1,4 +1,4 @@
-// An opened plugin: its library in this process, unless it is linked into the program, and its checked answer to
+// An opened plugin: its library in this process (unless it is linked into the program), and the checked result of
 // bp_get_plugin_v1.
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace bp::loading {
 
-// The highest level that this process offers to plugins: the header's, or a lower one by BACKPLANE_ABI_LEVEL, by which an
-// older host is tried.
+// The highest ABI level that this process offers to plugins: the header's, or a lower one set by BACKPLANE_ABI_LEVEL to
+// imitate an older host.
 BP_API uint32_t offered_abi_level();
 
-// Owns the library, nothing of the plugin's state: init, shutdown and all between are the caller's,
-// and `shutdown` comes before `close`. Not to be held by a static object, whose destructor would
-// unmap code that other threads may still run.
+// Owns the library but none of the plugin's state: the caller calls init, shutdown and everything in between, and
+// `shutdown` before `close`. Do not keep it in a static object, whose destructor would unmap code that other
+// threads may still run.
 class PluginLibrary {
  public:
   PluginLibrary() = default;
@@ -29,16 +29,16 @@ class PluginLibrary {
     return *this;
   }
 
-  // Opens `file`, negotiates the ABI level and checks the plugin's structs; on failure nothing is
-  // left open, and the code is the plugin's own, BP_BAD_ARGUMENT for a file that cannot be opened,
-  // BP_UNSUPPORTED for another ABI level, BP_INTERNAL for faults of the plugin.
-  // `host` and what it points to are borrowed until `close`. `said` returns what the plugin told
-  // host.set_error last on this thread, or "" (NULL: nothing is known).
+  // Opens `file`, negotiates the ABI level and checks the plugin's structs. On failure nothing stays
+  // open, and the code is the plugin's own, BP_BAD_ARGUMENT for a file that cannot be opened,
+  // BP_UNSUPPORTED for another ABI level, or BP_INTERNAL for faults of the plugin.
+  // `host` and what it points to are borrowed until `close`. `said` returns the message that the plugin last passed to
+  // host.set_error on this thread, or ""; it may be NULL.
   BP_API static Outcome open(const std::filesystem::path& file, const bp_host& host,
                              std::string_view (*said)(const bp_host& host), PluginLibrary* out);
 
-  // The same for a plugin that is linked into this program: asks `get_plugin` and checks as above. There is no file to
-  // open or to close. `who` names the plugin in messages.
+  // The same for a plugin that is linked into this program: calls `get_plugin` and makes the same checks. There is no file
+  // to open or close. `who` names the plugin in messages.
   BP_API static Outcome take_linked(bp_get_plugin_fn get_plugin, std::string_view who,
                                     const bp_host& host,
                                     std::string_view (*said)(const bp_host& host),
@@ -48,10 +48,10 @@ class PluginLibrary {
   const bp_plugin* plugin() const { return plugin_; }
   const std::filesystem::path& file() const { return file_; }  // empty if linked
 
-  // Whether the library stayed mapped after `close`, as one linked with -z nodelete does. Not for linked ones.
+  // Whether the library stayed mapped after `close`, as one linked with -z nodelete does. Not for linked plugins.
   BP_API bool is_mapped() const;
 
-  // Unmaps the library, unless it must stay. Nothing of the plugin may be used afterwards.
+  // Unmaps the library, unless it must stay mapped. The plugin must not be used afterwards.
   BP_API void close();
 
  private:
@@ -62,7 +62,7 @@ class PluginLibrary {
   std::filesystem::path file_;
 };
 
-// One sentence out of what dlerror said about `file`: names the missing dependency, symbol or version.
+// Turns dlerror's text about `file` into one sentence that names the missing dependency, symbol or version.
 BP_API std::string explain_dlerror(const std::string& text, const std::filesystem::path& file);
 
 }  // namespace bp::loading

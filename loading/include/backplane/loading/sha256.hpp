@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): is a file the one that it should be?
+// SHA-256 (FIPS 180-4), to check that a file is the expected one.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class BP_API Sha256 {
  public:
   void add(std::span<const std::byte> bytes);
 
-  // 64 lower-case hexadecimal digits. The last call: nothing may be added after it.
+  // Returns 64 lower-case hexadecimal digits. Nothing may be added afterwards.
   std::string finish();
 
  private:
@@ -29,7 +29,7 @@ class BP_API Sha256 {
   uint64_t num_bytes_ = 0;
 };
 
-// Nothing if the file cannot be read.
+// Returns nothing if the file cannot be read.
 BP_API std::optional<std::string> sha256_of_file(const std::filesystem::path& file);
 
 }  // namespace bp::loading

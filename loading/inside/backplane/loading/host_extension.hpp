@@ -11,14 +11,14 @@ namespace bp::loading {
 struct HostExtension {
   const char* name = nullptr;
   std::uint32_t version = 0;
-  std::uint32_t level = 1;  // of the ABI, in which it came
+  std::uint32_t level = 1;  // of the ABI that introduced it
   const bp_header* table = nullptr;
 };
 
-// From now on, for the life of the process. While the library is loaded, on one thread.
+// Takes effect for the life of the process. Call it while the library is being loaded, on one thread.
 void offer_to_plugins(const HostExtension& extension);
 
-// The plugin that this table was given to, as far as it has introduced itself: "acme 1.2".
+// The plugin that got this table, as far as it is known: "acme 1.2".
 std::string plugin_of(const bp_host* host);
 
 }  // namespace bp::loading

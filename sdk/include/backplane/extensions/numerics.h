@@ -1,6 +1,6 @@
-/* The extension "bp.numerics", version 1: what a backend does with numbers that the conformance suite must know, since
- * it loosens a bound. Offered through bp_plugin.extension; without it nothing is loosened. What is declared here is
- * printed in every report. */
+/* The extension "bp.numerics", version 1: declares how a backend's arithmetic deviates, so that the conformance suite
+ * loosens its bounds accordingly. Offered through bp_plugin.extension; without it no bound is loosened. Every report
+ * prints what is declared here. */
 #ifndef BACKPLANE_EXTENSIONS_NUMERICS_H
 #define BACKPLANE_EXTENSIONS_NUMERICS_H
 
@@ -13,16 +13,17 @@ extern "C" {
 #define BP_NUMERICS "bp.numerics"
 #define BP_NUMERICS_VERSION 1u
 
-/* Operands and results below the smallest normal number of their type may be taken for 0. */
+/* Operands and results below the smallest normal number of their type may be treated as 0. */
 #define BP_NUMERICS_FLUSHES_DENORMALS 1u
-/* Products of f32 read 10 bits of the fraction (TF32) also where the host allows no such thing. */
+/* Products of f32 read only 10 bits of the fraction (TF32), even where the host does not allow it. */
 #define BP_NUMERICS_TF32_MATMUL 2u
-/* Sums of f16 and bf16 are kept in that type, not in f32. */
+/* Sums of f16 and bf16 are accumulated in that type, not in f32. */
 #define BP_NUMERICS_LOW_ACCUMULATION 4u
-/* Functions given a handle, stream or event that lives no more answer BP_BAD_ARGUMENT; without it that is undefined. */
+/* Functions return BP_BAD_ARGUMENT for a handle, stream or event that was already freed; without this flag the
+ * behavior is undefined. */
 #define BP_NUMERICS_CHECKS_HANDLES 8u
-/* Products and convolutions of bf16 may take operands and results below the smallest normal number for 0, as the
- * processors' instructions for them do. */
+/* Products and convolutions of bf16 may treat operands and results below the smallest normal number as 0, as
+ * processors' bf16 instructions do. */
 #define BP_NUMERICS_FLUSHES_BF16_PRODUCTS 16u
 
 typedef struct bp_numerics {
