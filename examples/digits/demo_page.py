@@ -7,9 +7,12 @@ COLORS = ["#1f62b5", "#c4281f", "#188048", "#b36b00", "#7a3fa0", "#008b8b", "#55
 WIDTH, HEIGHT, LEFT, BOTTOM = 760, 320, 60, 30
 HIGHEST, LOWEST = 1, -1  # powers of ten
 STYLE = """body { font: 15px sans-serif; max-width: 980px; margin: 2em auto; padding: 0 1em; color: #222 }
-table { border-collapse: collapse } td, th { padding: .25em .5em; font-size: 14px; border-bottom: 1px solid #ddd; text-align: right }
+table { border-collapse: collapse } td, th { padding: .25em .5em; font-size: 14px; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
 td:first-child, th:first-child { text-align: left } figure { display: inline-block; margin: .4em; text-align: center; font-size: 13px }
-.scroll { overflow-x: auto } svg { max-width: 100% } code { background: #f2f2f2; padding: .1em .3em }"""
+.name { margin-right: 1em; white-space: nowrap } .name b { display: inline-block; width: .8em; height: .8em; margin-right: .4em }
+.scroll { overflow-x: auto } li { margin-bottom: .6em }
+code { background: #f2f2f2; padding: .2em .4em; display: block; white-space: nowrap; overflow-x: auto }"""
+DASH = 7  # of one device's line; behind it come those of the others
 
 
 def page(table, results, next_steps):
@@ -20,11 +23,14 @@ def page(table, results, next_steps):
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Backplane: the demo</title>
 <style>{STYLE}</style></head><body>
 <h1>One program, {len(results)} kinds of device</h1>
-<p>The same network learned 1,797 handwritten digits on a device of each plugin. Shares are of the calls: by kernels of the device,
-after a conversion, by several kernels, or by the host.</p>
+<p>The same network learned 1,797 handwritten digits on a device of each plugin. The last columns show how
+its calls were served: by a kernel of the plugin (native) or one that Backplane compiled for the device (generated), after a conversion
+of dtype or layout (legalized), by several kernels (decomposed), or on the host.</p>
 <div class="scroll"><table><tr>{head}</tr>{rows}</table></div>
 <h2>How the losses fell</h2>
-{curves(results)}
+<p>The loss of each step; where devices agree, their colors alternate.</p>
+<p>{legend(results)}</p>
+<div class="scroll">{curves(results)}</div>
 <h2>Digits that were mistaken</h2>
 {mistakes(results)}
 <h2>What to try next</h2><ul>{steps}</ul>
@@ -33,7 +39,7 @@ after a conversion, by several kernels, or by the host.</p>
 
 
 def curves(results):
-    """All devices on one scale of powers of ten. Where they agree, the thinner line lies on the thicker one."""
+    """All devices on one scale of powers of ten. Each line is dashed so that where they agree all can be seen."""
     parts = []
     for power in range(LOWEST, HIGHEST + 1):
         y = height_of(10**power)
@@ -43,13 +49,17 @@ def curves(results):
     parts.append(f'<text x="{WIDTH}" y="{HEIGHT - 8}" text-anchor="end">{steps} steps</text>')
     for index, result in enumerate(results):
         points = " ".join(f"{x:.1f},{height_of(loss):.1f}" for x, loss in means(result["losses"]))
-        thickness = 1.2 + 1.2 * (len(results) - 1 - index)
+        dashes = f'stroke-dasharray="{DASH} {DASH * (len(results) - 1)}" stroke-dashoffset="{-DASH * index}"'
         color = COLORS[index % len(COLORS)]
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="{thickness:.1f}"/>')
-        y = 20 + 18 * index
-        parts.append(f'<rect x="{WIDTH - 190}" y="{y - 10}" width="12" height="12" fill="{color}"/>')
-        parts.append(f'<text x="{WIDTH - 172}" y="{y}">{escape(result["device"])}</text>')
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2.5" {dashes}/>')
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" font-size="12" font-family="sans-serif">{"".join(parts)}</svg>'
+
+
+def legend(results):
+    return "".join(
+        f'<span class="name"><b style="background: {COLORS[index % len(COLORS)]}"></b>{escape(result["device"])}</span> '
+        for index, result in enumerate(results)
+    )
 
 
 def height_of(loss):
