@@ -79,15 +79,20 @@ class Search {
       const std::string source =
           candidate.manifest_file.empty() ? candidate.found_in : candidate.manifest_file.string();
       const auto [first, is_new] = first_source_.emplace(real, source);
+      const auto [namesake, is_new_name] = source_of_name_.emplace(candidate.name(), source);
       if (!is_new)
         candidate.problem =
             source + ": " + real.string() + " was found before, by " + first->second;
+      else if (!is_new_name && candidate.origin == Origin::system_library)
+        candidate.problem = source + ": a plugin with the name " + candidate.name() +
+                            " was found before, by " + namesake->second;
     }
     found_.push_back(std::move(candidate));
   }
 
   std::vector<Candidate> found_;
-  std::map<fs::path, std::string> first_source_;  // by real path, of usable candidates
+  std::map<fs::path, std::string> first_source_;       // by real path, of usable candidates
+  std::map<std::string, std::string> source_of_name_;  // of usable candidates
 };
 
 void add_plugin_path(const std::string& elements, Search& search) {
@@ -114,6 +119,7 @@ std::string_view describe(Origin origin) {
     case Origin::user: return "user's folder";
     case Origin::system: return "system's folder";
     case Origin::beside_library: return "beside libbackplane";
+    case Origin::system_library: return "system's libraries";
   }
   return "unknown";
 }
@@ -138,6 +144,8 @@ std::vector<Place> search_places(const Environment& environment,
     places.push_back({Origin::system, folder});
   if (!environment.library_folder.empty())
     places.push_back({Origin::beside_library, environment.library_folder / "backplane"});
+  for (const fs::path& folder : environment.system_libraries)
+    places.push_back({Origin::system_library, folder / "backplane"});
   return places;
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sys/auxv.h>
 
+#include <backplane/loading/elf_lint.hpp>
 #include <backplane/loading/environment.hpp>
 
 namespace bp::loading {
@@ -52,6 +53,15 @@ fs::path beside_libraries(const fs::path& library_folder, const char* file) {
   return fs::exists(outer, unreadable) ? outer : library_folder.parent_path() / file;
 }
 
+// The folders of libraries that Linux distributions use, without `own`.
+std::vector<fs::path> folders_of_libraries(const fs::path& own) {
+  const std::string triplet = std::string(process_architecture()) + "-linux-gnu";
+  std::vector<fs::path> folders = {"/usr/local/lib/" + triplet, "/usr/local/lib",
+                                   "/usr/lib/" + triplet, "/usr/lib64", "/usr/lib"};
+  std::erase(folders, own);
+  return folders;
+}
+
 }  // namespace
 
 Environment Environment::current() {
@@ -71,6 +81,7 @@ Environment Environment::from(const Variables& variables, bool privileged,
     result.probe_program = beside_libraries(library_folder, "bin/backplane-probe");
   for (const char* folder : {"/usr/local/share", "/usr/share", "/etc"})
     result.system_plugins.push_back(fs::path(folder) / "backplane" / "plugins");
+  result.system_libraries = folders_of_libraries(library_folder);
   if (privileged) return result;
 
   result.plugin_path = variables("BACKPLANE_PLUGIN_PATH").value_or("");

@@ -17,6 +17,7 @@ class Discovery : public testing::Test {
     environment_.user_plugins = folder_ / "user";
     environment_.system_plugins = {folder_ / "system"};
     environment_.library_folder = folder_ / "lib";
+    environment_.system_libraries = {folder_ / "usr/lib"};
   }
 
   // A library and its manifest, in a folder below the test's.
@@ -36,6 +37,7 @@ TEST_F(Discovery, finds_nothing_where_nothing_is) {
 }
 
 TEST_F(Discovery, asks_its_sources_in_order) {
+  add("usr/lib/backplane", "sixth");
   add("lib/backplane", "fifth");
   add("system", "fourth");
   add("user", "third");
@@ -48,9 +50,26 @@ TEST_F(Discovery, asks_its_sources_in_order) {
     EXPECT_EQ(candidate.problem, "");
     names.push_back(candidate.name());
   }
-  EXPECT_THAT(names, testing::ElementsAre("first", "second", "third", "fourth", "fifth"));
+  EXPECT_THAT(names, testing::ElementsAre("first", "second", "third", "fourth", "fifth", "sixth"));
   EXPECT_EQ(found[1].origin, Origin::plugin_path);
   EXPECT_EQ(found[4].library, fs::canonical(folder_ / "lib/backplane/libfifth.so"));
+}
+
+// A Debian package of a plugin installs below /usr/lib, also where Backplane itself is in /usr/local. A second Backplane below
+// /usr brings plugins of its own, which the first one must not take.
+TEST_F(Discovery, finds_plugins_beside_the_systems_libraries_but_no_second_cpu) {
+  const fs::path own = add("lib/backplane", "cpu");
+  const fs::path other = add("usr/lib/backplane", "cpu");
+  add("usr/lib/backplane", "acme");
+  const std::vector<Candidate> found = discover(environment_);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_TRUE(found[0].usable());
+  EXPECT_EQ(found[0].manifest_file, own);
+  EXPECT_TRUE(found[1].usable());
+  EXPECT_EQ(found[1].name(), "acme");
+  EXPECT_EQ(found[1].origin, Origin::system_library);
+  EXPECT_EQ(found[2].problem,
+            other.string() + ": a plugin with the name cpu was found before, by " + own.string());
 }
 
 TEST_F(Discovery, takes_a_library_without_a_manifest_if_it_is_named) {

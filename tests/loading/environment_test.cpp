@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -42,6 +43,15 @@ TEST(Environment, follows_xdg_unless_relative) {
   EXPECT_EQ(environment.user_plugins, "/data/backplane/plugins");
   EXPECT_EQ(environment.user_certificates, "/data/backplane/certificates");
   EXPECT_EQ(environment.user_cache, "/home/ann/.cache/backplane");
+}
+
+TEST(Environment, knows_the_systems_folders_of_libraries_besides_its_own) {
+  EXPECT_THAT(made_from({}).system_libraries,
+              testing::IsSupersetOf({fs::path("/usr/lib"), fs::path("/usr/local/lib")}));
+  const auto none = [](const char*) -> std::optional<std::string> { return std::nullopt; };
+  const Environment local = Environment::from(none, false, "/usr/local/lib");
+  EXPECT_THAT(local.system_libraries, testing::Contains(fs::path("/usr/lib")));
+  EXPECT_THAT(local.system_libraries, testing::Not(testing::Contains(fs::path("/usr/local/lib"))));
 }
 
 TEST(Environment, has_no_user_folder_without_a_home) {

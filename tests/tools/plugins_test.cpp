@@ -26,8 +26,9 @@ TEST(Plugins, are_searched_for_in_the_order_of_the_design) {
   for (const json& place : report["searched"]) {
     if (origins.empty() || origins.back() != place["origin"]) origins.push_back(place["origin"]);
   }
-  EXPECT_THAT(origins, testing::ElementsAre("given", "BACKPLANE_PLUGIN_PATH", "user's folder",
-                                            "system's folder", "beside libbackplane"));
+  EXPECT_THAT(origins,
+              testing::ElementsAre("given", "BACKPLANE_PLUGIN_PATH", "user's folder",
+                                   "system's folder", "beside libbackplane", "system's libraries"));
   EXPECT_EQ(report["plugins"][0]["problem"], "/somewhere: does not exist");
   EXPECT_EQ(report["plugins"][1]["problem"], "/elsewhere: does not exist");
 }

@@ -14,9 +14,9 @@
 
 namespace bp::loading {
 
-enum class Origin { explicit_path, plugin_path, user, system, beside_library };
+enum class Origin { explicit_path, plugin_path, user, system, beside_library, system_library };
 
-// "given", "BACKPLANE_PLUGIN_PATH", "user's folder", "system's folder", "beside libbackplane".
+// "given", "BACKPLANE_PLUGIN_PATH", "user's folder", "system's folder", "beside libbackplane", "system's libraries".
 BP_API std::string_view describe(Origin origin);
 
 struct Candidate {
@@ -40,12 +40,13 @@ struct Place {
 
 // Where `discover` looks, in order, whether the place exists or not: `explicit_paths` (libraries, manifests
 // or folders of manifests), BACKPLANE_PLUGIN_PATH, the user's folder, the system's folders, the folder beside
-// libbackplane. A privileged process only looks at places that the system alone can write to.
+// libbackplane, and those beside the system's libraries. A privileged process only looks at places that the system alone can write to.
 BP_API std::vector<Place> search_places(const Environment& environment,
                                         std::span<const std::filesystem::path> explicit_paths = {});
 
 // All candidates in these places, in the order in which to try them. A library that is found again is listed
-// again, with a problem that says where it was found first. The current directory only matters for relative
+// again, with a problem that says where it was found first; so is a plugin beside the system's libraries whose name was
+// found before, since it belongs to another installation of Backplane. The current directory only matters for relative
 // `explicit_paths`.
 BP_API std::vector<Candidate> discover(const Environment& environment,
                                        std::span<const std::filesystem::path> explicit_paths = {});

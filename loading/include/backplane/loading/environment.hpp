@@ -28,6 +28,9 @@ struct Environment {
   std::filesystem::path probe_program;      // BACKPLANE_PROBE, or backplane-probe in ../bin of it
 
   std::vector<std::filesystem::path> system_plugins;
+  // Where plugins are if they were installed for a libbackplane of the system, such as another maker's Debian package:
+  // folders of libraries besides library_folder.
+  std::vector<std::filesystem::path> system_libraries;
 
   // The environment of this process. Threads: any, but none may change variables meanwhile.
   BP_API static Environment current();
