@@ -164,6 +164,15 @@ Tensor detach(const Tensor& tensor) {
   return autograd::alias_of(tensor);
 }
 
+void detach_(const Tensor& tensor) {
+  check_defined("detach_", tensor);
+  BP_CHECK(!tensor.impl()->view_base || !requires_grad(tensor),
+           "detach_: the tensor, shape {}, is a view of one that takes part in derivatives; use "
+           "detach()",
+           to_string(tensor.shape()));
+  autograd::forget_edge(*tensor.impl());
+}
+
 void set_data(const Tensor& tensor, const Tensor& data) {
   check_defined("set_data", tensor);
   check_defined("set_data", data);

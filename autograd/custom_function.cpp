@@ -6,6 +6,7 @@
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "in_place.hpp"
 #include "saved.hpp"
 
 namespace bp::autograd {
@@ -56,6 +57,7 @@ FunctionNode::FunctionNode(const Function& function, FunctionContext context,
                       is_result ? static_cast<int>(found - results.begin()) : -1});
   }
   context_.not_differentiable_.clear();
+  context_.dirty_.clear();
   context_.node_ = this;
 }
 
@@ -113,6 +115,10 @@ void FunctionContext::mark_non_differentiable(const Tensor& result) {
   not_differentiable_.push_back(result);
 }
 
+void FunctionContext::mark_dirty(const Tensor& input) {
+  dirty_.push_back(input);
+}
+
 bool FunctionContext::needs_gradient(std::size_t input) const {
   return input < needed_.size() && needed_[input];
 }
@@ -133,10 +139,21 @@ void check_inputs(const Function& function, std::span<const Tensor> inputs) {
              i);
 }
 
+bool contains(std::span<const Tensor> tensors, const Tensor& one) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](const Tensor& each) { return each.is_same(one); });
+}
+
 void check_forward(const std::string& name, std::span<const Tensor> inputs,
-                   std::span<const std::uint32_t> versions, std::span<const Tensor> results) {
+                   std::span<const std::uint32_t> versions, std::span<const Tensor> dirty,
+                   std::span<const Tensor> results) {
+  for (const Tensor& each : dirty)
+    BP_CHECK(contains(inputs, each) && contains(results, each),
+             "{}: forward marked a tensor, shape {}, as dirty that is not both an input and a "
+             "result; mark inputs that are written in place, and return them",
+             name, to_string(each.shape()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    BP_CHECK(inputs[i].version() == versions[i],
+    BP_CHECK(inputs[i].version() == versions[i] || contains(dirty, inputs[i]),
              "{}: forward wrote input {}, shape {}, in place; write to a copy of it", name, i,
              to_string(inputs[i].shape()));
   for (std::size_t i = 0; i < results.size(); ++i)
@@ -145,9 +162,11 @@ void check_forward(const std::string& name, std::span<const Tensor> inputs,
 }
 
 // A result's gradient goes to the new node, so it must be a tensor of its own.
-void separate(std::span<const Tensor> inputs, std::vector<Tensor>& results) {
+void separate(std::span<const Tensor> inputs, std::span<const Tensor> dirty,
+              std::vector<Tensor>& results) {
   const NoGrad not_recorded;
   for (std::size_t i = 0; i < results.size(); ++i) {
+    if (contains(dirty, results[i])) continue;
     const auto shares = [&](const Tensor& other) { return other.shares_storage(results[i]); };
     const TensorImpl& impl = *results[i].impl();
     if (variable_of(impl) || impl.view_base || std::any_of(inputs.begin(), inputs.end(), shares) ||
@@ -177,22 +196,28 @@ std::vector<Tensor> apply(const Function& function, TensorList list) {
     const NoGrad not_recorded;
     results = function.forward(context, inputs);
   }
-  check_forward(function.name, inputs, versions, results);
+  const std::vector<Tensor> dirty = context.dirty_;
+  check_forward(function.name, inputs, versions, dirty, results);
   if (!is_recorded) return results;
+  for (const Tensor& each : dirty) check_writable(function.name.c_str(), each);
   const std::vector<Tensor> constants = context.not_differentiable_;
   const auto is_constant = [&](const Tensor& result) {
-    return std::any_of(constants.begin(), constants.end(),
-                       [&](const Tensor& constant) { return constant.is_same(result); }) ||
+    return contains(constants, result) ||
            !(is_floating(result.dtype()) || is_complex(result.dtype()));
   };
   std::vector<bool> constant;
   constant.reserve(results.size());
   for (const Tensor& result : results) constant.push_back(is_constant(result));
-  separate(inputs, results);
+  separate(inputs, dirty, results);
   const NodeRef node = NodeRef::adopt(
       new FunctionNode(function, std::move(context), std::move(edges), inputs, results));
   for (std::uint32_t i = 0; i < results.size(); ++i)
-    if (!constant[i]) set_edge(*results[i].impl(), {node, i});
+    if (!constant[i]) {
+      if (contains(dirty, results[i]))
+        set_written(results[i], node, i);
+      else
+        set_edge(*results[i].impl(), {node, i});
+    }
   return results;
 }
 

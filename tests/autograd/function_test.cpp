@@ -137,6 +137,37 @@ TEST(CustomFunctions, must_not_write_their_inputs) {
             "cube: forward wrote input 0, shape [2], in place; write to a copy of it");
 }
 
+// x *= 3 and, where asked, is marked and returned.
+Function tripled(bool marks, bool returns) {
+  return {"tripled",
+          [=](FunctionContext& context, Inputs inputs) -> Tensors {
+            if (marks) context.mark_dirty(inputs[0]);
+            mul_(inputs[0], 3);
+            return {returns ? inputs[0] : inputs[0] * 1};
+          },
+          [](FunctionContext&, Inputs gradients) -> Tensors { return {gradients[0] * 3}; }};
+}
+
+TEST(CustomFunctions, may_write_inputs_that_they_mark_as_dirty) {
+  const Tensor x = leaf({1, 2}), y = x * 2, part = narrow(y, 0, 1, 1);
+  const Tensor result = autograd::apply(tripled(true, true), {part})[0];
+  EXPECT_TRUE(result.is_same(part));
+  EXPECT_THAT(values_of(y), ElementsAre(2, 12));
+  backward(sum(y));
+  EXPECT_THAT(values_of(grad(x)), ElementsAre(2, 6));
+}
+
+TEST(CustomFunctions, may_not_mark_what_must_not_be_written_or_is_not_returned) {
+  const Tensor x = leaf({1, 2});
+  EXPECT_EQ(sentence_of([&] { autograd::apply(tripled(true, false), {x * 1}); }),
+            "tripled: forward marked a tensor, shape [2], as dirty that is not both an input and a "
+            "result; mark inputs that are written in place, and return them");
+  EXPECT_EQ(
+      sentence_of([&] { autograd::apply(tripled(true, true), {x}); }),
+      "tripled: a leaf that requires grad, shape [2], is written in place; write to a copy, or "
+      "under NoGrad");
+}
+
 TEST(CustomFunctions, check_what_they_saved) {
   const Tensor x = leaf({1, 2}), input = x * 1, y = autograd::apply(cube(), {input})[0];
   add_(input, 1);

@@ -30,6 +30,8 @@ BP_API bool is_grad(const Tensor& leaf, const Tensor& gradient);
 BP_API void retain_grad(const Tensor& tensor);
 // The same values in the same memory, outside of every record.
 BP_API Tensor detach(const Tensor& tensor);
+// Takes the tensor itself out of every record; a leaf stops requiring grad. Throws bad_argument for a recorded view.
+BP_API void detach_(const Tensor& tensor);
 // Gives the tensor the memory of `data`, and with it its shape, dtype and device; PyTorch's `tensor.data = data`. It
 // stays the same tensor: all handles see the change, and whether it requires grad stays as it was. Not recorded; if it
 // requires grad this counts as a write, after which a backward that needs the old values throws, and so does one that

@@ -27,6 +27,8 @@ class BP_API FunctionContext {
   std::vector<Tensor> saved() const;
   // In forward: marks this result as not differentiable.
   void mark_non_differentiable(const Tensor& result);
+  // In forward: this input is written in place, and returned. Its gradient comes from the result from then on.
+  void mark_dirty(const Tensor& input);
   // Will the derivative with respect to this input be used?
   bool needs_gradient(std::size_t input) const;
   // Anything else; lives as long as the record.
@@ -36,13 +38,14 @@ class BP_API FunctionContext {
   friend class FunctionNode;
   friend BP_API std::vector<Tensor> apply(const Function& function, TensorList inputs);
   std::vector<bool> needed_;
-  std::vector<Tensor> to_save_, not_differentiable_;  // during forward
+  std::vector<Tensor> to_save_, not_differentiable_, dirty_;  // during forward
   const FunctionNode* node_ = nullptr;                // during backward
 };
 
 struct Function {
   std::string name;  // in errors
-  // Computes the results from the inputs. Its calls are not recorded; it must not write its inputs.
+  // Computes the results from the inputs. Its calls are not recorded; it must not write inputs but those that it marks
+  // as dirty.
   std::function<std::vector<Tensor>(FunctionContext& context, std::span<const Tensor> inputs)>
       forward;
   // Computes the gradients of all inputs from those of all results (zeros where there is none): one for
@@ -53,8 +56,9 @@ struct Function {
 };
 
 // Calls it. What forward throws passes through, and nothing is recorded then; what backward throws leaves
-// bp::backward. A result that is an input, or a view of one, is copied.
-// Throws bad_argument if forward writes an input; backward does for a wrong number, shape or device.
+// bp::backward. A result that is an input, or a view of one, is copied, unless it is marked as dirty.
+// Throws bad_argument if forward writes an input that is not marked, or marks one that may not be written (a leaf that
+// requires grad) or that it does not return; backward does for a wrong number, shape or device.
 BP_API std::vector<Tensor> apply(const Function& function, TensorList inputs);
 
 // The results of `function`, which keeps nothing for backward: it is computed again when backward gets
