@@ -41,7 +41,7 @@ TYPES = {
 def emit_python(rows, root):
     """`root`: of the tree, whose stubs by hand are read: what is in them is not emitted again."""
     package = root / "python/backplane"
-    modules = [package / f"{name}.py" for name in ("_arranging", "_computing", "_creation")]
+    modules = [package / f"{name}.py" for name in ("_arranging", "_computing", "_creation", "_further")]
     stubs = {module.stem: tree_of(module.with_suffix(".pyi")) for module in modules}
     homes = {name: stem for stem, body in stubs.items() for name in names_in(body)}
     functions = names_in(tree_of(package / "_forms.pyi")) | set(homes)
@@ -63,6 +63,11 @@ def emit_python(rows, root):
                 add(form.name(row), "", emit_form(row, form, ""))
                 if row.args and row.args[0].type in ("Tensor", "Tensor?") and row.args[0].name == "input":
                     add(form.name(row), "    ", emit_form(row, form, "    "))
+    for name in written:
+        if name in homes:
+            add(f"{name}_", "", f"from .{homes[name]} import {name} as {name}_\n")
+        if name in homes and name in made["    "]:
+            add(f"{name}_", "    ", f"    {name}_ = {name}\n")
     for name, known in words_in(package / "_aliases.py", "ALIASES").items():
         for indent, ending in itertools.product(made, ("", "_")):
             if known + ending in made[indent]:

@@ -17,8 +17,11 @@ from . import _aliases
 from ._arranging import *  # noqa: F403
 from ._computing import *  # noqa: F403
 from ._creation import *  # noqa: F403
+from ._facts import *  # noqa: F403
+from ._further import *  # noqa: F403
 
 _aliases.add_to(globals())
+from ._changing import *  # noqa: F403
 from . import autograd
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .serialize import load, load_file, save, save_file
@@ -48,6 +51,10 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module("." + name, __name__)
+    if name in ("autocast", "GradScaler"):
+        return getattr(__getattr__("amp"), name)
+    if name == "default_generator":
+        return _core._default_generator()
     hint = f"; {_SAID_SO_HERE[name]}" if name in _SAID_SO_HERE else ""
     raise AttributeError(f"module 'backplane' has no attribute '{name}'{hint}", name=name, obj=_sys.modules[__name__])
 

@@ -49,9 +49,9 @@ ALIASES = {
     "special_digamma": "digamma",
 }
 # Rows without a form in place of their own, whose result has the shape of their first argument.
-_WRITTEN = """addmm addmv addr baddbmm cumprod cumsum digamma eq erfinv fill_diagonal ge gt i0 index_add index_copy
-    index_fill index_put index_reduce le lgamma logical_and logical_not logical_or logical_xor logit lt
-    masked_fill masked_scatter nan_to_num ne put scatter scatter_add scatter_reduce sgn tril triu xlogy""".split()
+_WRITTEN = """addbmm addmm addmv addr baddbmm conj cumprod cumsum digamma eq erfinv fill_diagonal ge gt i0 index_add index_copy
+    float_power gammainc gammaincc gcd index_fill index_put index_reduce le lcm lgamma logical_and logical_not logical_or logical_xor logit lt
+    masked_fill masked_scatter multigammaln nan_to_num ne nextafter polygamma put renorm scatter scatter_add scatter_reduce sgn tril triu xlogy""".split()
 
 
 def in_place(function, name):

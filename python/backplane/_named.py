@@ -20,9 +20,27 @@ def named(function, name):
         except (TypeError, ValueError, IndexError, _core.Error) as error:
             rename(error, name)
             raise
+        except AttributeError as error:
+            other = not_a_tensor(name, error, (*args, *keywords.values()))
+            if other is None:
+                raise
+            raise other from None
 
     call.__name__, call.__qualname__, call.__module__ = name, name, "backplane"  # where pickle finds it
     return call
+
+
+def not_a_tensor(name, error, args):
+    """The error to raise where a function took an attribute of a tensor's from an argument that is not one, or from the
+    dtype of another library's array; None: other code's error."""
+    if isinstance(error.obj, _core.Tensor):
+        return None
+    flat = [one for each in args for one in (each, *(each if isinstance(each, (tuple, list)) else ()))]
+    for each in flat:
+        is_foreign = not isinstance(each, _core.Tensor) and type(getattr(each, "dtype", None)) is type(error.obj)
+        if each is error.obj or is_foreign:
+            return TypeError(f"{name}: give a Tensor, not {type(each).__name__}")
+    return None
 
 
 def name_all(functions, names):

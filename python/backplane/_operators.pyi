@@ -18,7 +18,7 @@ __all__ = [
     "bitwise_right_shift_", "eq", "eq_", "ne", "ne_", "lt", "lt_", "le", "le_", "gt", "gt_", "ge", "ge_", "logical_and",
     "logical_and_", "logical_or", "logical_or_", "logical_not", "logical_not_", "logical_xor", "logical_xor_", "isnan",
     "isfinite", "isinf", "isposinf", "isneginf", "signbit", "view_as_real", "view_as_complex", "real", "imag", "conj",
-    "polar", "angle", "sgn", "sgn_", "vecdot", "inner", "cross", "kron", "addr", "addr_", "bilinear", "trace",
+    "conj_", "polar", "angle", "sgn", "sgn_", "vecdot", "inner", "cross", "kron", "addr", "addr_", "bilinear", "trace",
     "convolution", "convolution_backward_weight", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
     "conv_transpose3d", "pack_convolution", "packed_convolution", "ctc_loss", "ctc_loss_backward", "box_iou", "nms",
     "non_max_suppression", "roi_align", "roi_pool", "deform_conv2d", "pairwise_distance", "cdist", "pdist", "normalize",
@@ -36,54 +36,56 @@ __all__ = [
     "_foreach_lerp_", "_foreach_neg", "_foreach_abs", "_foreach_sign", "_foreach_sqrt", "_foreach_exp",
     "_foreach_reciprocal", "_foreach_sqrt_", "_foreach_zero_", "_foreach_norm", "fft_c2c", "fft_r2c", "fft_c2r",
     "fft_fft", "fft_ifft", "fft_rfft", "fft_irfft", "fft_hfft", "fft_ihfft", "fft_fftn", "fft_ifftn", "fft_rfftn",
-    "fft_irfftn", "fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "stft", "istft", "gammainc", "gammaincc", "zeta",
-    "scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_", "embedding_bag", "gather", "index_select",
-    "scatter_add", "scatter_add_", "one_hot", "cumsum", "cumsum_", "sort", "addmm", "addmm_", "baddbmm", "baddbmm_",
-    "linear", "linalg_cholesky", "linalg_solve_triangular", "cholesky_solve", "cholesky_inverse", "linalg_lu_factor",
-    "lu_unpack", "linalg_solve", "linalg_inv", "linalg_det", "linalg_adjugate", "linalg_slogdet", "linalg_matrix_power",
-    "linalg_matrix_exp", "linalg_qr", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_eigvals", "linalg_svd",
-    "linalg_svdvals", "linalg_pinv", "linalg_lstsq", "linalg_matrix_rank", "linalg_matrix_norm", "linalg_vander",
-    "linalg_multi_dot", "mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div",
-    "nll_loss", "cross_entropy", "matmul", "bmm", "count_nonzero", "aminmax", "nansum", "nanmean", "nan_to_num",
-    "nan_to_num_", "isclose", "diff", "cumprod", "cumprod_", "_safe_softmax", "copy", "cast", "cat", "layer_norm",
-    "native_layer_norm", "rms_norm", "native_rms_norm", "norm_backward", "norm_weight_backward", "norm_gradients",
-    "group_norm", "batch_norm", "native_batch_norm", "batch_norm_backward", "instance_norm", "softmax", "log_softmax",
-    "softmin", "_fused_sgd_", "_fused_adam_", "_fused_adamw_", "_fused_adagrad_", "bucketize", "isin", "bincount",
-    "histc", "unique_all", "huber_loss", "soft_margin_loss", "hinge_embedding_loss", "margin_ranking_loss",
-    "poisson_nll_loss", "binary_cross_entropy", "add", "add_", "sub", "sub_", "mul", "mul_", "maximum", "maximum_",
-    "minimum", "minimum_", "neg", "neg_", "abs", "abs_", "exp", "exp_", "log", "log_", "sqrt", "sqrt_", "sin", "sin_",
-    "cos", "cos_", "tanh", "tanh_", "sigmoid", "sigmoid_", "relu", "relu_", "floor", "floor_", "ceil", "ceil_", "trunc",
-    "trunc_", "round", "round_", "reciprocal", "reciprocal_", "rsqrt", "rsqrt_", "square", "square_", "pow", "pow_",
-    "clamp_min_", "clamp_max_", "erf", "erf_", "expm1", "expm1_", "log1p", "log1p_", "silu", "silu_", "gelu", "gelu_",
-    "gelu_tanh", "gelu_tanh_", "elu", "elu_", "leaky_relu", "leaky_relu_", "softplus", "softplus_", "hardswish",
-    "hardswish_", "hardsigmoid", "hardsigmoid_", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
-    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "shifted_chebyshev_polynomial_t",
-    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w",
-    "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p",
-    "max_pool_with_indices", "avg_pool", "avg_pool_backward", "adaptive_max_pool_with_indices", "max_pool1d",
-    "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-    "adaptive_max_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "dot", "mv", "addmv",
-    "addmv_", "outer", "quantize_linear", "dequantize_linear", "dynamic_quantize_linear", "matmul_integer",
-    "conv_integer", "qlinear_matmul", "qlinear_conv", "_scaled_mm", "philox", "rand_philox", "randn_philox", "rand",
-    "randn", "randperm", "dropout", "lstm", "gru", "rnn_tanh", "rnn_relu", "sum", "mean", "argmax", "center_crop_pad",
-    "depth_to_space", "space_to_depth", "reverse_sequence", "pack_padded_sequence", "pad_packed_sequence", "resample",
-    "interpolate", "affine_grid", "grid_sample", "im2col", "col2im", "hardmax", "mean_variance_normalization",
-    "local_response_norm", "weight_norm", "cummax", "cummin", "logcumsumexp", "mode", "kthvalue", "scatter_", "index",
-    "index_put", "embedding", "topk", "stack", "constant_pad_nd", "pad", "repeat", "flip", "roll", "tril", "tril_",
-    "triu", "triu_", "chunk", "tensor_split_at", "cosine_similarity", "lgamma", "lgamma_", "digamma", "digamma_",
-    "multigammaln", "nextafter", "erfinv", "erfinv_", "ndtri", "erfcx", "log_ndtr", "i0", "i0_", "i0e", "i1", "i1e",
-    "frexp", "prod", "argmin", "any", "all", "logsumexp", "tan", "tan_", "asin", "asin_", "acos", "acos_", "atan",
-    "atan_", "atan2", "atan2_", "sinh", "sinh_", "cosh", "cosh_", "asinh", "asinh_", "acosh", "acosh_", "atanh",
-    "atanh_", "hypot", "hypot_", "sinc", "sinc_", "deg2rad", "deg2rad_", "rad2deg", "rad2deg_", "lp_pool1d",
-    "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "view", "reshape", "flatten", "transpose",
-    "permute", "slice", "select", "narrow", "expand", "squeeze", "unsqueeze", "as_strided", "unfold", "diagonal",
-    "unbind", "split_with_sizes", "absolute", "absolute_", "clip", "clip_", "arccos", "arccos_", "arccosh", "arccosh_",
-    "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan_", "arctan2", "arctan2_", "arctanh", "arctanh_",
-    "concat", "concatenate", "conj_physical", "divide", "divide_", "fix", "fix_", "ger", "greater", "greater_",
-    "greater_equal", "greater_equal_", "igamma", "igammac", "less", "less_", "less_equal", "less_equal_", "moveaxis",
-    "multiply", "multiply_", "mvlgamma", "mm", "negative", "negative_", "not_equal", "not_equal_", "subtract",
-    "subtract_", "swapaxes", "swapdims", "true_divide", "true_divide_", "det", "inverse", "pinverse", "slogdet",
-    "matrix_power", "matrix_exp", "row_stack", "special_digamma", "special_digamma_",
+    "fft_irfftn", "fft_fft2", "fft_ifft2", "fft_rfft2", "fft_irfft2", "stft", "istft", "gammainc", "gammainc_",
+    "gammaincc", "gammaincc_", "zeta", "scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_",
+    "embedding_bag", "gather", "index_select", "scatter_add", "scatter_add_", "one_hot", "cumsum", "cumsum_", "sort",
+    "addmm", "addmm_", "baddbmm", "baddbmm_", "linear", "linalg_cholesky", "linalg_solve_triangular", "cholesky_solve",
+    "cholesky_inverse", "linalg_lu_factor", "lu_unpack", "linalg_solve", "linalg_inv", "linalg_det", "linalg_adjugate",
+    "linalg_slogdet", "linalg_matrix_power", "linalg_matrix_exp", "linalg_qr", "linalg_eigh", "linalg_eigvalsh",
+    "linalg_eig", "linalg_eigvals", "linalg_svd", "linalg_svdvals", "linalg_pinv", "linalg_lstsq", "linalg_matrix_rank",
+    "linalg_matrix_norm", "linalg_vander", "linalg_multi_dot", "mse_loss", "l1_loss", "smooth_l1_loss",
+    "binary_cross_entropy_with_logits", "kl_div", "nll_loss", "cross_entropy", "matmul", "bmm", "count_nonzero",
+    "aminmax", "nansum", "nanmean", "nan_to_num", "nan_to_num_", "isclose", "diff", "cumprod", "cumprod_",
+    "_safe_softmax", "copy", "cast", "cat", "layer_norm", "native_layer_norm", "rms_norm", "native_rms_norm",
+    "norm_backward", "norm_weight_backward", "norm_gradients", "group_norm", "batch_norm", "native_batch_norm",
+    "batch_norm_backward", "instance_norm", "softmax", "log_softmax", "softmin", "_fused_sgd_", "_fused_adam_",
+    "_fused_adamw_", "_fused_adagrad_", "bucketize", "isin", "bincount", "histc", "unique_all", "huber_loss",
+    "soft_margin_loss", "hinge_embedding_loss", "margin_ranking_loss", "poisson_nll_loss", "binary_cross_entropy",
+    "add", "add_", "sub", "sub_", "mul", "mul_", "maximum", "maximum_", "minimum", "minimum_", "neg", "neg_", "abs",
+    "abs_", "exp", "exp_", "log", "log_", "sqrt", "sqrt_", "sin", "sin_", "cos", "cos_", "tanh", "tanh_", "sigmoid",
+    "sigmoid_", "relu", "relu_", "floor", "floor_", "ceil", "ceil_", "trunc", "trunc_", "round_", "reciprocal",
+    "reciprocal_", "rsqrt", "rsqrt_", "square", "square_", "pow", "pow_", "clamp_min_", "clamp_max_", "erf", "erf_",
+    "expm1", "expm1_", "log1p", "log1p_", "silu", "silu_", "gelu", "gelu_", "gelu_tanh", "gelu_tanh_", "elu", "elu_",
+    "leaky_relu", "leaky_relu_", "softplus", "softplus_", "hardswish", "hardswish_", "hardsigmoid", "hardsigmoid_",
+    "chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
+    "legendre_polynomial_p", "max_pool_with_indices", "avg_pool", "avg_pool_backward", "adaptive_max_pool_with_indices",
+    "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "dot", "mv", "addmv", "addmv_", "outer", "quantize_linear", "dequantize_linear", "dynamic_quantize_linear",
+    "matmul_integer", "conv_integer", "qlinear_matmul", "qlinear_conv", "_scaled_mm", "philox", "rand_philox",
+    "randn_philox", "rand", "randn", "randperm", "dropout", "lstm", "gru", "rnn_tanh", "rnn_relu", "sum", "mean",
+    "argmax", "center_crop_pad", "depth_to_space", "space_to_depth", "reverse_sequence", "pack_padded_sequence",
+    "pad_packed_sequence", "resample", "interpolate", "affine_grid", "grid_sample", "im2col", "col2im", "hardmax",
+    "mean_variance_normalization", "local_response_norm", "weight_norm", "cummax", "cummin", "logcumsumexp", "mode",
+    "kthvalue", "scatter_", "index", "index_put", "embedding", "topk", "stack", "constant_pad_nd", "pad", "repeat",
+    "flip", "roll", "tril", "tril_", "triu", "triu_", "chunk", "tensor_split_at", "cosine_similarity", "lgamma",
+    "lgamma_", "digamma", "digamma_", "polygamma_", "multigammaln", "multigammaln_", "nextafter", "nextafter_",
+    "erfinv", "erfinv_", "ndtri", "erfcx", "log_ndtr", "i0", "i0_", "i0e", "i1", "i1e", "frexp", "prod", "argmin",
+    "any", "all", "logsumexp", "tan", "tan_", "asin", "asin_", "acos", "acos_", "atan", "atan_", "atan2", "atan2_",
+    "sinh", "sinh_", "cosh", "cosh_", "asinh", "asinh_", "acosh", "acosh_", "atanh", "atanh_", "hypot", "hypot_",
+    "sinc", "sinc_", "deg2rad", "deg2rad_", "rad2deg", "rad2deg_", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "max_unpool1d", "max_unpool2d", "max_unpool3d", "view", "reshape", "flatten", "transpose", "permute", "slice",
+    "select", "narrow", "expand", "squeeze", "unsqueeze", "as_strided", "unfold", "diagonal", "unbind",
+    "split_with_sizes", "addbmm_", "float_power_", "gcd_", "lcm_", "renorm_", "absolute", "absolute_", "clip", "clip_",
+    "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan_",
+    "arctan2", "arctan2_", "arctanh", "arctanh_", "concat", "concatenate", "conj_physical", "conj_physical_", "divide",
+    "divide_", "fix", "fix_", "ger", "greater", "greater_", "greater_equal", "greater_equal_", "igamma", "igamma_",
+    "igammac", "igammac_", "less", "less_", "less_equal", "less_equal_", "moveaxis", "multiply", "multiply_",
+    "mvlgamma", "mvlgamma_", "mm", "negative", "negative_", "not_equal", "not_equal_", "subtract", "subtract_",
+    "swapaxes", "swapdims", "true_divide", "true_divide_", "det", "inverse", "pinverse", "slogdet", "matrix_power",
+    "matrix_exp", "row_stack", "special_digamma", "special_digamma_",
 ]
 
 class _native_attention(NamedTuple):
@@ -889,6 +891,14 @@ def conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """conj(Tensor input) -> Tensor
 
     The complex conjugates of `input`, in new memory; for real numbers, a view of `input`.
+    """
+
+def conj_(input: Tensor) -> Tensor:
+    """conj(Tensor input) -> Tensor
+
+    The complex conjugates of `input`, in new memory; for real numbers, a view of `input`.
+
+    Written into `input` itself.
     """
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2185,11 +2195,29 @@ def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tens
     negative. Integers are converted to the default dtype.
     """
 
+def gammainc_(input: Tensor, other: Tensor) -> Tensor:
+    """gammainc(Tensor input, Tensor other) -> Tensor
+
+    The lower incomplete gamma function divided by gamma(input): the integral from 0 to `other`. NaN if either is
+    negative. Integers are converted to the default dtype.
+
+    Written into `input` itself.
+    """
+
 def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """gammaincc(Tensor input, Tensor other) -> Tensor
 
     The upper incomplete gamma function divided by gamma(input): the integral from `other` to infinity. NaN if either is
     negative. Integers are converted to the default dtype.
+    """
+
+def gammaincc_(input: Tensor, other: Tensor) -> Tensor:
+    """gammaincc(Tensor input, Tensor other) -> Tensor
+
+    The upper incomplete gamma function divided by gamma(input): the integral from `other` to infinity. NaN if either is
+    negative. Integers are converted to the default dtype.
+
+    Written into `input` itself.
     """
 
 def zeta(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3346,12 +3374,6 @@ def trunc_(input: Tensor) -> Tensor:
     `input` rounded towards 0 to an integer, elementwise.
 
     Written into `input` itself.
-    """
-
-def round(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """round(Tensor input) -> Tensor
-
-    The nearest integer, elementwise; halfway cases go to the even one.
     """
 
 def round_(input: Tensor) -> Tensor:
@@ -4532,6 +4554,15 @@ def digamma_(input: Tensor) -> Tensor:
     Written into `input` itself.
     """
 
+def polygamma_(n: SupportsIndex, input: Tensor) -> Tensor:
+    """polygamma(int n, Tensor input) -> Tensor
+
+    The derivative of order `n`, 0 or more, of digamma, elementwise; at 0 and negative integers, inf for odd n and -inf
+    for even n from 2 on. Integers are converted to the default dtype.
+
+    Written into `input` itself.
+    """
+
 def multigammaln(input: Tensor, p: SupportsIndex, *, out: Tensor | None = None) -> Tensor:
     """multigammaln(Tensor input, int p) -> Tensor
 
@@ -4539,10 +4570,27 @@ def multigammaln(input: Tensor, p: SupportsIndex, *, out: Tensor | None = None) 
     j from 0 to p - 1, plus p * (p - 1) / 4 * log(pi). Integers are converted to the default dtype.
     """
 
+def multigammaln_(input: Tensor, p: SupportsIndex) -> Tensor:
+    """multigammaln(Tensor input, int p) -> Tensor
+
+    The logarithm of the multivariate gamma function of dimension `p`, elementwise: the sum of lgamma(input - j / 2) for
+    j from 0 to p - 1, plus p * (p - 1) / 4 * log(pi). Integers are converted to the default dtype.
+
+    Written into `input` itself.
+    """
+
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """nextafter(Tensor input, Tensor other) -> Tensor
 
     The next number of the dtype after `input` towards `other`, elementwise; `other` where both are equal.
+    """
+
+def nextafter_(input: Tensor, other: Tensor) -> Tensor:
+    """nextafter(Tensor input, Tensor other) -> Tensor
+
+    The next number of the dtype after `input` towards `other`, elementwise; `other` where both are equal.
+
+    Written into `input` itself.
     """
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -5060,6 +5108,16 @@ def split_with_sizes(input: Tensor, split_sizes: Ints, dim: SupportsIndex = 0) -
     recorded, they cannot be written in place.
     """
 
+from ._further import addbmm as addbmm_
+
+from ._computing import float_power as float_power_
+
+from ._further import gcd as gcd_
+
+from ._further import lcm as lcm_
+
+from ._further import renorm as renorm_
+
 absolute = abs
 
 absolute_ = abs_
@@ -5102,6 +5160,8 @@ concatenate = cat
 
 conj_physical = conj
 
+conj_physical_ = conj_
+
 from ._computing import div as divide
 
 from ._computing import div_ as divide_
@@ -5122,7 +5182,11 @@ greater_equal_ = ge_
 
 igamma = gammainc
 
+igamma_ = gammainc_
+
 igammac = gammaincc
+
+igammac_ = gammaincc_
 
 less = lt
 
@@ -5139,6 +5203,8 @@ multiply = mul
 multiply_ = mul_
 
 mvlgamma = multigammaln
+
+mvlgamma_ = multigammaln_
 
 mm = matmul
 
@@ -5417,6 +5483,59 @@ class TensorOperators:
 
     def is_nonzero(self) -> Bool:
         """Whether the only element is not 0."""
+
+    def round(self, *, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor:
+        """The nearest integers, of two the even one; with `decimals`, the nearest multiples of that power of a
+        tenth.
+        """
+
+    def gcd(self, other: Tensor) -> Tensor:
+        """The greatest common divisor of integers. Waits for the device."""
+
+    def lcm(self, other: Tensor) -> Tensor:
+        """The least common multiple of integers. Waits for the device."""
+
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """beta input + alpha times the sum of the products of two batches of matrices."""
+
+    def diagflat(self, offset: SupportsIndex = 0) -> Tensor:
+        """A matrix with all elements of `input` along a diagonal."""
+
+    def diagonal_scatter(
+        self, src: Tensor, offset: SupportsIndex = 0, dim1: SupportsIndex = 0, dim2: SupportsIndex = 1,
+    ) -> Tensor:
+        """A copy of `input` with `src` along a diagonal."""
+
+    def renorm(self, p: Real, dim: SupportsIndex, maxnorm: Real) -> Tensor:
+        """`input` with each part along `dim` whose p-norm is above `maxnorm` scaled to it."""
+
+    def unique_consecutive(self, return_inverse: Bool = False, return_counts: Bool = False, dim: None = None) -> Any:
+        """The elements, without those that equal the one before; with them, where each element of `input` is found
+        there,
+        and how often each comes in a row.
+
+        Raises:
+        ValueError: `dim` is given: rows are not compared here.
+        """
+
+    def narrow_copy(self, dim: SupportsIndex, start: SupportsIndex, length: SupportsIndex) -> Tensor:
+        """A copy of narrow."""
+
+    def unsafe_chunk(self, chunks: SupportsIndex, dim: SupportsIndex = 0) -> tuple[Tensor, ...]:
+        """chunk."""
+
+    def unsafe_split(
+        self, split_size: SupportsIndex | Sequence[SupportsIndex], dim: SupportsIndex = 0,
+    ) -> tuple[Tensor, ...]:
+        """split."""
+
+    def unsafe_split_with_sizes(
+        self, split_sizes: Sequence[SupportsIndex], dim: SupportsIndex = 0,
+    ) -> tuple[Tensor, ...]:
+        """split."""
+
+    def as_strided_scatter(self, src: Tensor, size: Ints, stride: Ints, storage_offset: SupportsIndex = 0) -> Tensor:
+        """A copy of `input` with `src` in the view that as_strided makes of it."""
 
     def relu6(self, *, out: Tensor | None = None) -> Tensor:
         """relu6(Tensor input) -> Tensor
@@ -6002,6 +6121,14 @@ class TensorOperators:
         """conj(Tensor input) -> Tensor
 
         The complex conjugates of `input`, in new memory; for real numbers, a view of `input`.
+        """
+
+    def conj_(self) -> Self:
+        """conj(Tensor input) -> Tensor
+
+        The complex conjugates of `input`, in new memory; for real numbers, a view of `input`.
+
+        Written into `input` itself.
         """
 
     def angle(self, *, out: Tensor | None = None) -> Tensor:
@@ -6949,11 +7076,29 @@ class TensorOperators:
         negative. Integers are converted to the default dtype.
         """
 
+    def gammainc_(self, other: Tensor) -> Self:
+        """gammainc(Tensor input, Tensor other) -> Tensor
+
+        The lower incomplete gamma function divided by gamma(input): the integral from 0 to `other`. NaN if either is
+        negative. Integers are converted to the default dtype.
+
+        Written into `input` itself.
+        """
+
     def gammaincc(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """gammaincc(Tensor input, Tensor other) -> Tensor
 
         The upper incomplete gamma function divided by gamma(input): the integral from `other` to infinity. NaN if
         either is negative. Integers are converted to the default dtype.
+        """
+
+    def gammaincc_(self, other: Tensor) -> Self:
+        """gammaincc(Tensor input, Tensor other) -> Tensor
+
+        The upper incomplete gamma function divided by gamma(input): the integral from `other` to infinity. NaN if
+        either is negative. Integers are converted to the default dtype.
+
+        Written into `input` itself.
         """
 
     def zeta(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -7888,12 +8033,6 @@ class TensorOperators:
         `input` rounded towards 0 to an integer, elementwise.
 
         Written into `input` itself.
-        """
-
-    def round(self, *, out: Tensor | None = None) -> Tensor:
-        """round(Tensor input) -> Tensor
-
-        The nearest integer, elementwise; halfway cases go to the even one.
         """
 
     def round_(self) -> Self:
@@ -8947,10 +9086,27 @@ class TensorOperators:
         for j from 0 to p - 1, plus p * (p - 1) / 4 * log(pi). Integers are converted to the default dtype.
         """
 
+    def multigammaln_(self, p: SupportsIndex) -> Self:
+        """multigammaln(Tensor input, int p) -> Tensor
+
+        The logarithm of the multivariate gamma function of dimension `p`, elementwise: the sum of lgamma(input - j / 2)
+        for j from 0 to p - 1, plus p * (p - 1) / 4 * log(pi). Integers are converted to the default dtype.
+
+        Written into `input` itself.
+        """
+
     def nextafter(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """nextafter(Tensor input, Tensor other) -> Tensor
 
         The next number of the dtype after `input` towards `other`, elementwise; `other` where both are equal.
+        """
+
+    def nextafter_(self, other: Tensor) -> Self:
+        """nextafter(Tensor input, Tensor other) -> Tensor
+
+        The next number of the dtype after `input` towards `other`, elementwise; `other` where both are equal.
+
+        Written into `input` itself.
         """
 
     def erfinv(self, *, out: Tensor | None = None) -> Tensor:
@@ -9462,6 +9618,18 @@ class TensorOperators:
         recorded, they cannot be written in place.
         """
 
+    addbmm_ = addbmm
+
+    float_power_ = float_power
+
+    gcd_ = gcd
+
+    lcm_ = lcm
+
+    polygamma_ = polygamma
+
+    renorm_ = renorm
+
     absolute = abs
 
     absolute_ = abs_
@@ -9500,6 +9668,8 @@ class TensorOperators:
 
     conj_physical = conj
 
+    conj_physical_ = conj_
+
     divide = div
 
     divide_ = div_
@@ -9520,7 +9690,11 @@ class TensorOperators:
 
     igamma = gammainc
 
+    igamma_ = gammainc_
+
     igammac = gammaincc
+
+    igammac_ = gammaincc_
 
     less = lt
 
@@ -9537,6 +9711,8 @@ class TensorOperators:
     multiply_ = mul_
 
     mvlgamma = multigammaln
+
+    mvlgamma_ = multigammaln_
 
     mm = matmul
 

@@ -25,3 +25,32 @@ def fftshift(input, dim=None):
 def ifftshift(input, dim=None):
     """Back from fftshift."""
     return _forms.ifftshift(input, dim)
+
+
+_BACK = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}  # whose scale the inverse has
+
+
+def _inverse_norm(name, norm):
+    if norm not in _BACK:
+        raise ValueError(f"{name}: norm is {norm!r}; it may be 'forward', 'backward' or 'ortho'")
+    return _BACK[norm]
+
+
+def hfftn(input, s=None, dim=None, norm=None):
+    """The real transform of a half of a Hermitian signal over `dim`, by default all; the last one is half as long."""
+    return _rows["fft_irfftn"](_rows["conj"](input), s, dim, _inverse_norm("hfftn", norm))
+
+
+def ihfftn(input, s=None, dim=None, norm=None):
+    """Back from hfftn."""
+    return _rows["conj"](_rows["fft_rfftn"](input, s, dim, _inverse_norm("ihfftn", norm)))
+
+
+def hfft2(input, s=None, dim=(-2, -1), norm=None):
+    """hfftn over two dimensions."""
+    return hfftn(input, s, dim, norm)
+
+
+def ihfft2(input, s=None, dim=(-2, -1), norm=None):
+    """Back from hfft2."""
+    return ihfftn(input, s, dim, norm)

@@ -32,6 +32,15 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     return _rows["linalg_matrix_norm"](A if dtype is None else A.to(dtype), name, dim, keepdim)
 
 
+def cond(A, p=None):
+    """The condition number of matrices: of their 2-norm, or of another one of matrix_norm()."""
+    if p in (None, 2, -2):
+        values = _rows["linalg_svdvals"](A)
+        first, last = values[..., 0], values[..., -1]
+        return last / first if p == -2 else first / last
+    return matrix_norm(A, p) * matrix_norm(_rows["linalg_inv"](A), p)
+
+
 def inv_ex(A):
     """The inverse, and zeros: where there is none, inv raises."""
     return inv(A), _rows["zeros"](A.shape[:-2], dtype="int32", device=A.device)  # noqa: F821: a row's name

@@ -59,7 +59,7 @@ def save(obj, path):
 
     Args:
         obj: the tree. Keys of dicts are texts, or integers.
-        path: where; an earlier file is replaced.
+        path: where; an earlier file is replaced. Also an object with write(), as io.BytesIO.
 
     Raises:
         TypeError: a value or a key is something else; the error says where.
@@ -72,7 +72,12 @@ def save(obj, path):
     if marks:
         is_wrapped = not isinstance(obj, dict)
         tree = {**({"value": tree} if is_wrapped else tree), _MARKS: marks.saved(is_wrapped)}
-    _core._save_state(tree, path)
+    if not hasattr(path, "write"):
+        return _core._save_state(tree, path)
+    with _temporary_file() as place:
+        _core._save_state(tree, place)
+        with open(place, "rb") as written:
+            _copy(written, path)
 
 
 def load(path, map_location=None):
@@ -83,19 +88,43 @@ def load(path, map_location=None):
     integer keys as decimal text, dtypes and devices as text.
 
     Args:
-        path: the file.
+        path: the file. Also an object with read(), as io.BytesIO, which is read to its end.
         map_location: the device where tensors shall be; by default on the host.
 
     Raises:
         OSError: the file does not exist, or may not be read.
         ValueError: the file is damaged, or asks for something else than data, with its name.
     """
+    if hasattr(path, "read"):
+        with _temporary_file() as place:
+            with open(place, "wb") as copied:
+                _copy(path, copied)
+            return load(place, map_location)
     start = _touch(path)
     if start.startswith(_PYTORCH):
         tree = _core._load_pytorch(path)
     else:
         tree = _marked(_core._load_state(path), path)
     return tree if map_location is None else _moved(tree, map_location, {})
+
+
+class _temporary_file:
+    """In a with statement, a path in a folder that goes away with it: what C++ reads and writes has a name."""
+
+    def __enter__(self):
+        import tempfile
+
+        self._folder = tempfile.TemporaryDirectory()
+        return self._folder.name + "/file"
+
+    def __exit__(self, *error):
+        self._folder.cleanup()
+
+
+def _copy(source, target):
+    import shutil
+
+    shutil.copyfileobj(source, target, 1 << 20)
 
 
 def _touch(path):

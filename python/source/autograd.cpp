@@ -243,6 +243,14 @@ void add_autograd(nb::module_& module, TensorClass& tensor) {
       "detach", [](const Tensor& self) { return detach(self); },
       "The same values in the same memory, outside of every record.");
   tensor.def(
+      "detach_",
+      [](nb::object self) {
+        detach_(self_of(self.ptr()));
+        drop_gradient_object(self.ptr());
+        return self;
+      },
+      "Takes the tensor itself out of every record, and returns it.");
+  tensor.def(
       "retain_grad", [](const Tensor& self) { retain_grad(self); },
       "From now on backward keeps the derivative of this tensor, which is not a leaf.");
   add_hooks(tensor);

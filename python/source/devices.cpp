@@ -120,6 +120,10 @@ void add_generator(nb::module_& module) {
             self.set_state({state.first, state.second});
           },
           nb::arg("state"));
+  module.def(
+      "_default_generator",
+      [](nb::handle device) { return &default_generator(device_argument(device)); },
+      nb::arg("device") = nb::none(), nb::rv_policy::reference);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
-// autograd.Function: functions whose derivative is written in Python.
+// Functions of Python's that the core calls: autograd.Function, whose derivative is written in Python, and vmap's.
 #include <utility>
 #include <vector>
+
+#include <backplane/functional/vmap.hpp>
 
 #include "objects.hpp"
 
@@ -78,9 +80,12 @@ struct Results {
       list.push_back(*tensor_in(nb::object(given[place]).ptr()));
     return list;
   }
+  // Of a tensor that forward wrote in place, the caller's object.
   nb::object with(const std::vector<Tensor>& made) const {
     nb::list list(given);
-    for (std::size_t i = 0; i < places.size(); ++i) list[places[i]] = object_or_none(made[i]);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (!tensor_in(nb::object(given[places[i]]).ptr())->is_same(made[i]))
+        list[places[i]] = object_or_none(made[i]);
     return is_tuple ? nb::object(nb::tuple(list)) : nb::object(list[0]);
   }
 };
@@ -176,6 +181,35 @@ nb::object apply(nb::handle function, nb::args args) {
   return results->with(made);
 }
 
+// `function` is called with the tensors at `places` of the arguments as those of one element; a tuple of its results.
+nb::tuple vmapped(nb::handle function, const nb::tuple& args,
+                  const std::vector<std::optional<std::int64_t>>& in_dims) {
+  const auto held = shared(function), held_args = shared(args);
+  if (in_dims.size() != args.size())
+    throw nb::value_error("vmap: give one of in_dims for each argument");
+  std::vector<Tensor> inputs;
+  std::vector<std::optional<std::int64_t>> dims;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const Tensor* tensor = tensor_in(nb::object(args[i]).ptr());
+    if (!tensor) continue;
+    inputs.push_back(*tensor);
+    dims.push_back(in_dims[i]);
+    places.push_back(i);
+  }
+  const auto call = [held, held_args, places](std::span<const Tensor> seen) {
+    return with_gil([&] {
+      nb::list shown(*held_args);
+      for (std::size_t i = 0; i < seen.size(); ++i) shown[places[i]] = nb::cast(seen[i]);
+      return tensors_of((*held)(*nb::tuple(shown)), "vmap: what the function returns");
+    });
+  };
+  nb::list results;
+  for (const Tensor& each : without_gil([&] { return vmap(call, inputs, dims); }))
+    results.append(object_or_none(each));
+  return nb::tuple(results);
+}
+
 nb::tuple needs_input_grad(const Context& self) {
   nb::list list;
   for (std::size_t i = 0; i < self.num_args; ++i) list.append(nb::bool_(false));
@@ -212,6 +246,13 @@ void add_functions(nb::module_& module) {
                                                                    : nb::none());
                      return nb::tuple(list);
                    })
+      .def(
+          "mark_dirty",
+          [](Context& self, nb::args tensors) {
+            for (nb::handle each : tensors)
+              running(self).mark_dirty(tensor_of(each, "mark_dirty: each"));
+          },
+          "In forward: these inputs are written in place, and returned.")
       .def("mark_non_differentiable",
            [](Context& self, nb::args tensors) {
              for (nb::handle each : tensors)
@@ -226,6 +267,7 @@ void add_functions(nb::module_& module) {
       .def_prop_ro("needs_input_grad", &needs_input_grad,
                    "For each argument, whether its derivative is needed.");
   module.def("apply_function", &apply);
+  module.def("_vmap", &vmapped, nb::arg("function"), nb::arg("args"), nb::arg("in_dims"));
 }
 
 }  // namespace bp::python

@@ -54,6 +54,7 @@ void add_steps(nb::module_& module);
 void add_numbers(nb::module_& module, TensorClass& tensor);
 void add_iteration(TensorClass& tensor);
 void add_moves(TensorClass& tensor);
+void add_host_memory(TensorClass& tensor);
 void add_forms(nb::module_& module);
 void add_size(nb::module_& module);  // x.size
 // Parts of the class Tensor; each ends with a zero.

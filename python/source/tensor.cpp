@@ -147,6 +147,7 @@ void add_tensor(nb::module_& module) {
   add_facts(tensor);
   add_numbers(module, tensor);
   add_moves(tensor);
+  add_host_memory(tensor);
   add_iteration(tensor);
   add_exchange(module);
   add_autograd(module, tensor);

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .. import _core
+from .. import _core, _facts
 from .._core import Tensor
 
 bool = getattr(_core, "bool")
@@ -23,11 +23,6 @@ _KINDS = {
     "complex floating": COMPLEX,
 }
 _KINDS["numeric"] = _KINDS["integral"] + REAL + COMPLEX
-# The smallest and largest numbers of the floating types.
-_FLOATS = {
-    float32: (32, 2.0**-23, (2 - 2.0**-23) * 2.0**127, 2.0**-126),
-    float64: (64, 2.0**-52, (2 - 2.0**-52) * 2.0**1023, 2.0**-1022),
-}
 
 
 @dataclass(frozen=True)
@@ -66,11 +61,10 @@ def _dtype_of(given):
 def finfo(type, /):
     """What a floating dtype holds."""
     dtype = _dtype_of(type)
-    real = {complex64: float32, complex128: float64}.get(dtype, dtype)
-    if real not in _FLOATS:
+    if dtype not in REAL + COMPLEX:
         raise ValueError(f"finfo: {dtype} is not a floating dtype")
-    bits, eps, largest, smallest = _FLOATS[real]
-    return finfo_object(bits, eps, largest, -largest, smallest, real)
+    known = _facts.finfo(dtype)
+    return finfo_object(known.bits, known.eps, known.max, known.min, known.smallest_normal, known.dtype)
 
 
 def iinfo(type, /):
@@ -78,10 +72,8 @@ def iinfo(type, /):
     dtype = _dtype_of(type)
     if dtype not in _KINDS["integral"]:
         raise ValueError(f"iinfo: {dtype} is not an integer dtype")
-    bits = 8 * dtype.itemsize
-    if dtype in _KINDS["unsigned integer"]:
-        return iinfo_object(bits, 2**bits - 1, 0, dtype)
-    return iinfo_object(bits, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), dtype)
+    known = _facts.iinfo(dtype)
+    return iinfo_object(known.bits, known.max, known.min, dtype)
 
 
 def _with_number(dtype, number):

@@ -1,8 +1,8 @@
 """Derivatives: whose calls are recorded, and functions whose derivative is written by hand."""
 
-from . import _core
-from ._core import Tensor, backward, grad, is_grad_enabled, saved_tensors_hooks
-from ._gradcheck import gradcheck, gradgradcheck
+from .. import _core
+from .._core import Tensor, backward, grad, is_grad_enabled, saved_tensors_hooks
+from .._gradcheck import gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
@@ -20,6 +20,16 @@ __all__ = [
     "saved_tensors_hooks",
     "set_grad_enabled",
 ]
+
+
+
+def __getattr__(name):
+    if name == "functional":  # imported when it is first used
+        import importlib
+
+        return importlib.import_module(".functional", __name__)
+    raise AttributeError(f"module 'backplane.autograd' has no attribute '{name}'")
+
 
 _GENERATOR = 0x20  # of code objects
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
-from ._core import Tensor
-from ._core import backward as backward, grad as grad, is_grad_enabled as is_grad_enabled
-from ._core import saved_tensors_hooks as saved_tensors_hooks
-from ._types import Bool, Float
+from .._core import Tensor
+from .._core import backward as backward, grad as grad, is_grad_enabled as is_grad_enabled
+from .._core import saved_tensors_hooks as saved_tensors_hooks
+from .._types import Bool, Float
 
 __all__ = [
     "Function",

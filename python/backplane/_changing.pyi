@@ -1,0 +1,16 @@
+"""Functions that change a tensor itself."""
+
+from typing import Any, TypeVar
+
+from ._core import Tensor
+from ._types import Ints, Number
+
+__all__ = ["as_strided_", "detach_", "fill_", "resize_as_", "zero_"]
+
+_T = TypeVar("_T", bound=Tensor)
+
+def as_strided_(input: _T, size: Ints, stride: Ints, storage_offset: Any = None) -> _T: ...
+def detach_(input: _T) -> _T: ...
+def fill_(input: _T, value: Tensor | Number) -> _T: ...
+def resize_as_(input: _T, tensor: Tensor) -> _T: ...
+def zero_(input: _T) -> _T: ...
