@@ -181,6 +181,68 @@ template <class T> void max_by_planes(const MaxPool<T>& pool) {
                });
 }
 
+// ---- Several planes at once ------------------------------------------------------------------------------------
+
+// Planes of few windows, all inside, that lie at equal distances: the windows of several planes are of one form as well.
+template <class T> class SmallPlanes {
+ public:
+  explicit SmallPlanes(const MaxPool<T>& pool)
+      : pool_(pool), windows_(pool.w.count[0] * pool.w.count[1]),
+        together_(most_windows / std::max<int64_t>(1, windows_)),
+        taps_(pool, {0, 0, pool.w.kernel[0]}, {0, 0, pool.w.kernel[1]}) {
+    if (!fit()) return;
+    const PoolWindows& w = pool.w;
+    for (int64_t i = 0; i < together_ * windows_; ++i) {
+      const int64_t y = i % windows_ / w.count[1] * w.stride[0], x = i % w.count[1] * w.stride[1];
+      begins_[i] = static_cast<Offset<T>>(i / windows_ * pool.a.channel + y * pool.a.row +
+                                          x * pool.a.column);
+      places_[i] = pool.place(y, x);
+    }
+  }
+
+  bool fit() const {
+    const PoolWindows& w = pool_.w;
+    const auto is_inside = [&](int dim) { return Inside(w, dim).size() == w.count[dim]; };
+    const auto is_dense = [&](const auto& to) {
+      return to.column == 1 && (w.count[0] == 1 || to.row == w.count[1]) &&
+             (w.channels == 1 || to.channel == windows_) &&
+             (w.batch == 1 || to.batch == w.channels * windows_);
+    };
+    return together_ > 1 && w.padding[0] == 0 && w.padding[1] == 0 && is_inside(0) &&
+           is_inside(1) && (w.batch == 1 || pool_.a.batch == w.channels * pool_.a.channel) &&
+           together_ * std::abs(pool_.a.channel) < std::numeric_limits<int32_t>::max() / 2 &&
+           fits_offset(pool_) && is_dense(pool_.values) && is_dense(pool_.indices);
+  }
+
+  void run() const {
+    const int64_t planes = pool_.w.batch * pool_.w.channels;
+    const int64_t work = together_ * windows_ * static_cast<int64_t>(taps_.offsets.size());
+    parallel_for((planes + together_ - 1) / together_, std::max<int64_t>(1, 65536 / work),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i)
+                     take(i * together_, std::min(planes, (i + 1) * together_));
+                 });
+  }
+
+ private:
+  void take(int64_t plane, int64_t end) const {
+    const int64_t count = (end - plane) * windows_;
+    Found<T> found;
+    tile::find_largest({pool_.a.data + plane * pool_.a.channel, begins_.data(), count,
+                        taps_.offsets.data(), static_cast<int64_t>(taps_.offsets.size()),
+                        found.largest.data(), found.which.data()});
+    std::copy_n(found.largest.data(), count, pool_.values.data + plane * windows_);
+    int64_t* const index = pool_.indices.data + plane * windows_;
+    for (int64_t i = 0; i < count; ++i) index[i] = places_[i] + taps_.places[found.which[i]];
+  }
+
+  const MaxPool<T>& pool_;
+  int64_t windows_, together_;  // of a plane; planes
+  Taps<T> taps_;
+  std::array<Offset<T>, most_windows> begins_{};
+  std::array<int64_t, most_windows> places_{};
+};
+
 // ---- By channels ----------------------------------------------------------------------------------------------
 
 template <class T>
@@ -237,6 +299,8 @@ Status run_max_pool(Stream, In input, Ints kernel_size, Ints stride, Ints paddin
     const MaxPool<T> pool{w, Pictures<const T>(a), Pictures<T>(values), Pictures<int64_t>(indices)};
     if (by_channels && fits_offset(pool))
       max_by_channels(pool);
+    else if (const SmallPlanes<T> small(pool); small.fit())
+      small.run();
     else
       max_by_planes(pool);
   });
