@@ -38,7 +38,9 @@ ReductionPlan::ReductionPlan(const bp_tensor& in, const bp_tensor& out,
 bool ReductionPlan::reduces_rows() const {
   if (kept.numel == 1) return true;
   const int64_t across = std::llabs(kept.inner_stride(0));
-  return std::llabs(reduced.inner_stride(0)) <= across || across == 0;
+  const int64_t along = std::llabs(reduced.inner_stride(0));
+  if (along == 0 && across == 1) return false;  // of a row that is repeated: neighbours are faster
+  return along <= across || across == 0;
 }
 
 }  // namespace bp::cpu
