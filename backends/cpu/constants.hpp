@@ -93,6 +93,8 @@ inline constexpr int64_t winograd_channels = 64, winograd_plane = 196;
 inline constexpr uint64_t winograd_bytes = uint64_t{64} << 20;
 // Entries from which sorting by digits beats sorting by comparisons (Zen 5).
 inline constexpr int64_t radix_entries = 256;
+// Entries of a heap that topk keeps of each line; more are sorted with the others (Xeon).
+inline constexpr int64_t heaped_entries = 64;
 // Elements of a line from which all threads work on one, where there are few lines (below 8), and where there are many (Zen 5).
 inline constexpr int64_t shared_line_if_few = 1 << 14, shared_line_if_many = 1 << 17,
                          many_lines = 8;

@@ -44,15 +44,26 @@ std::array<int64_t, BP_MAX_RANK> strides_copy(const bp_tensor& tensor) {
   return strides;
 }
 
-// Of indices without gaps: a pass of vector code, where rows would be a few elements each.
-template <class I> bool all_are_below(const bp_tensor& index, int64_t size) {
+// As two minima and maxima: the loops of neighbours become vector code.
+template <class I> bool are_within(IndexRow<I> indices, int64_t count, int64_t size) {
+  I least = 0, most = 0;
+  const auto take = [&](I value) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  };
+  if (indices.step == 1) {
+    for (int64_t j = 0; j < count; ++j) take(indices.data[j]);
+  } else {
+    for (int64_t j = 0; j < count; ++j) take(indices.data[j * indices.step]);
+  }
+  return count == 0 || (least >= 0 && static_cast<int64_t>(most) < size);
+}
+
+// Of indices without gaps: in one pass, where rows would be a few elements each.
+template <class I> bool all_are_within(const bp_tensor& index, int64_t size) {
   std::atomic<bool> is_bad{false};
   parallel_for(index.numel, 2 * element_grain, [&](int64_t begin, int64_t end) {
-    std::make_unsigned_t<I> worst = 0;  // as unsigned, a negative index is too large as well
-    const I* const data = data_of<I>(index);
-    for (int64_t i = begin; i < end; ++i)
-      worst = std::max(worst, static_cast<std::make_unsigned_t<I>>(data[i]));
-    if (static_cast<uint64_t>(worst) >= static_cast<uint64_t>(size)) is_bad = true;
+    if (!are_within(IndexRow<I>{data_of<I>(index) + begin, 1}, end - begin, size)) is_bad = true;
   });
   return !is_bad;
 }
@@ -60,17 +71,14 @@ template <class I> bool all_are_below(const bp_tensor& index, int64_t size) {
 // The first index outside [0, size), or BP_OK.
 template <class I>
 bp_code check_indices(const char* op, const bp_tensor& index, int64_t dim, int64_t size) {
-  if ((index.flags & BP_LAYOUT_CONTIGUOUS) != 0 && all_are_below<I>(index, size)) return BP_OK;
+  if ((index.flags & BP_LAYOUT_CONTIGUOUS) != 0 && all_are_within<I>(index, size)) return BP_OK;
   const Shape shape(index);
   const auto strides = strides_copy(index);
   const int64_t rows = product(shape.outer());
   std::atomic<int64_t> bad_row{rows};
   const auto find_bad = [&](const Walker<1>& at) -> const I* {
     const IndexRow<I> indices{data_of<I>(index) + at.offset(0), strides[shape.rank - 1]};
-    uint64_t worst = 0;  // as unsigned, a negative index is too large as well
-    for (int64_t j = 0; j < shape.last(); ++j)
-      worst = std::max(worst, static_cast<uint64_t>(indices[j]));
-    if (worst < static_cast<uint64_t>(size)) return nullptr;
+    if (are_within(indices, shape.last(), size)) return nullptr;
     for (int64_t j = 0;; ++j)
       if (static_cast<uint64_t>(indices[j]) >= static_cast<uint64_t>(size))
         return indices.data + j * indices.step;
@@ -118,6 +126,10 @@ void run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_
                    const IndexRow<I> indices{data_of<I>(index) + at.offset(0), index_strides[last]};
                    const T* const from = data_of<T>(a) + at.offset(1);
                    T* const to = data_of<T>(out) + row * count;
+                   if (a_strides[last] == 0 && along == 1 && indices.step == 1) {
+                     for (int64_t j = 0; j < count; ++j) to[j] = from[indices.data[j]];
+                     continue;
+                   }
                    for (int64_t j = 0; j < count; ++j)
                      to[j] = from[j * a_strides[last] + indices[j] * along];
                  }
@@ -159,8 +171,27 @@ void select_blocks(const bp_tensor& out, const bp_tensor& a, int64_t dim, IndexR
                });
 }
 
+// Along the last dimension: row by row.
+template <class T, class I>
+void select_in_rows(const bp_tensor& out, const bp_tensor& a, IndexRow<I> index) {
+  const int32_t last = out.dl.ndim - 1;
+  const auto outer = shape_of(out).first(static_cast<size_t>(last));
+  const int64_t count = out.dl.shape[last], along = a.dl.strides[last];
+  parallel_for(product(outer), std::max<int64_t>(1, element_grain / std::max<int64_t>(1, count)),
+               [&](int64_t begin, int64_t end) {
+                 Walker<1> at(outer, {a.dl.strides});
+                 at.seek(begin);
+                 for (int64_t row = begin; row < end; ++row, at.next()) {
+                   const T* const from = data_of<T>(a) + at.offset(0);
+                   T* const to = data_of<T>(out) + row * count;
+                   for (int64_t j = 0; j < count; ++j) to[j] = from[index[j] * along];
+                 }
+               });
+}
+
 template <class T, class I>
 void select_elements(const bp_tensor& out, const bp_tensor& a, int64_t dim, IndexRow<I> index) {
+  if (dim == out.dl.ndim - 1) return select_in_rows<T>(out, a, index);
   auto strides = strides_copy(a);
   const int64_t along = strides[dim];
   strides[dim] = 0;
@@ -213,6 +244,29 @@ template <class T> void add_to(T& sum, const T& value) {
   }
 }
 
+// Along the last dimension: row by row.
+template <class T, class I>
+void run_scatter_add_in_rows(const bp_tensor& out, const bp_tensor& index, const bp_tensor& src) {
+  const Shape shape(index);
+  const auto index_strides = strides_copy(index), src_strides = strides_copy(src),
+             out_strides = strides_copy(out);
+  const int32_t last = shape.rank - 1;
+  const int64_t count = shape.last();
+  parallel_for(
+      product(shape.outer()), std::max<int64_t>(1, element_grain / count),
+      [&](int64_t begin, int64_t end) {
+        Walker<3> at(shape.outer(), {index_strides.data(), src_strides.data(), out_strides.data()});
+        at.seek(begin);
+        for (int64_t row = begin; row < end; ++row, at.next()) {
+          const IndexRow<I> indices{data_of<I>(index) + at.offset(0), index_strides[last]};
+          const T* const from = data_of<T>(src) + at.offset(1);
+          T* const to = data_of<T>(out) + at.offset(2);
+          for (int64_t j = 0; j < count; ++j)
+            add_to(to[indices[j] * out_strides[last]], from[j * src_strides[last]]);
+        }
+      });
+}
+
 // Elements of the output that share all coordinates but `dim` belong to one thread, which goes
 // through their additions in order: duplicates are right and sums the same each time.
 template <class T, class I>
@@ -220,6 +274,7 @@ void run_scatter_add(const bp_tensor& out, int64_t dim, const bp_tensor& index,
                      const bp_tensor& src) {
   const Shape shape(index);
   const int32_t last = shape.rank - 1;
+  if (index.dl.ndim != 0 && dim == last) return run_scatter_add_in_rows<T, I>(out, index, src);
   auto index_strides = strides_copy(index);
   auto src_strides = strides_copy(src);
   auto out_strides = strides_copy(out);
@@ -250,15 +305,6 @@ void run_scatter_add(const bp_tensor& out, int64_t dim, const bp_tensor& index,
         Walker<3> at(pieces, {index_strides.data(), src_strides.data(), out_strides.data()});
         at.seek(begin);
         for (int64_t piece = begin; piece < end; ++piece, at.next()) {
-          if (width == 1) {  // `dim` is the last: one loop in place of two
-            const I* const indices = data_of<I>(index) + at.offset(0);
-            const T* const from = data_of<T>(src) + at.offset(1);
-            T* const to = data_of<T>(out) + at.offset(2);
-            for (int64_t i = 0; i < count; ++i)
-              add_to(to[static_cast<int64_t>(indices[i * index_along]) * out_along],
-                     from[i * src_along]);
-            continue;
-          }
           const int64_t columns = std::min(piece_size, width - at.index(last) * piece_size);
           for (int64_t i = 0; i < count; ++i) {
             const I* const indices = data_of<I>(index) + at.offset(0) + i * index_along;

@@ -57,6 +57,38 @@ void scan_lines(const T* from, int64_t from_line, int64_t from_step, T* to, int6
   }
 }
 
+// Lines of neighbours, as vector code.
+template <class Join, class T>
+void scan_columns(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t num_lines,
+                  int64_t count) {
+  Sum<T> sums[max_lines];
+  std::fill_n(sums, max_lines, static_cast<Sum<T>>(Join::initial));
+  for (int64_t i = 0; i < count; ++i, from += from_step, to += to_step) {
+#pragma GCC ivdep
+    for (int64_t line = 0; line < num_lines; ++line) {
+      join_to<Join, T>(sums[line], from[line]);
+      to[line] = element_of<T>(sums[line]);
+    }
+  }
+}
+
+// Lines along memory, four at a time: each addition waits for the one before it.
+constexpr int64_t lines_in_turn = 4;
+template <class Join, class T>
+void scan_rows(const T* from, int64_t from_line, int64_t from_step, T* to, int64_t to_line,
+               int64_t to_step, int64_t num_lines, int64_t count) {
+  if (num_lines != lines_in_turn || to_step != 1)
+    return scan_lines<Join>(from, from_line, from_step, to, to_line, to_step, num_lines, count);
+  Sum<T> sums[lines_in_turn];
+  std::fill_n(sums, lines_in_turn, static_cast<Sum<T>>(Join::initial));
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t line = 0; line < lines_in_turn; ++line) {
+      join_to<Join, T>(sums[line], from[i * from_step + line * from_line]);
+      to[i + line * to_line] = element_of<T>(sums[line]);
+    }
+  }
+}
+
 template <class Join, class T>
 void run_scan(const bp_tensor& out, const bp_tensor& a, int64_t dim) {
   if (a.dl.ndim == 0) {
@@ -65,9 +97,10 @@ void run_scan(const bp_tensor& out, const bp_tensor& a, int64_t dim) {
   }
   WithoutDim from(a, dim);
   WithoutDim to(out, dim);
-  // The last of the other dimensions in groups of lines, if memory runs along it.
+  // The last of the other dimensions in groups of lines: of many, if memory runs along it.
   const size_t last = from.rank - 1;
-  const bool grouped = from.rank > 0 && dim != a.dl.ndim - 1;
+  const bool grouped = from.rank > 0, is_last = dim == a.dl.ndim - 1;
+  const int64_t max_lines = is_last ? lines_in_turn : cpu::max_lines;
   const int64_t width = grouped ? from.shape[last] : 1;
   const int64_t from_line = grouped ? from.strides[last] : 0;
   const int64_t to_line = grouped ? to.strides[last] : 0;
@@ -78,20 +111,27 @@ void run_scan(const bp_tensor& out, const bp_tensor& a, int64_t dim) {
   }
   const int64_t count = a.dl.shape[dim];
   const int64_t work = count * std::min(width, max_lines);
-  parallel_for(product(from.shape_span()), std::max<int64_t>(1, element_grain / work),
-               [&](int64_t begin, int64_t end) {
-                 Walker<2> at(from.shape_span(), {from.strides.data(), to.strides.data()});
-                 at.seek(begin);
-                 for (int64_t group = begin; group < end; ++group, at.next()) {
-                   const int64_t lines =
-                       grouped ? std::min(max_lines,
-                                          width - at.index(static_cast<int>(last)) * max_lines)
-                               : 1;
-                   scan_lines<Join>(data_of<T>(a) + at.offset(0), from_line, a.dl.strides[dim],
-                                    data_of<T>(out) + at.offset(1), to_line, out.dl.strides[dim],
-                                    lines, count);
-                 }
-               });
+  parallel_for(
+      product(from.shape_span()), std::max<int64_t>(1, element_grain / work),
+      [&](int64_t begin, int64_t end) {
+        Walker<2> at(from.shape_span(), {from.strides.data(), to.strides.data()});
+        at.seek(begin);
+        for (int64_t group = begin; group < end; ++group, at.next()) {
+          const int64_t lines =
+              grouped ? std::min(max_lines, width - at.index(static_cast<int>(last)) * max_lines)
+                      : 1;
+          const T* const first = data_of<T>(a) + at.offset(0);
+          T* const first_to = data_of<T>(out) + at.offset(1);
+          const int64_t from_step = a.dl.strides[dim], to_step = out.dl.strides[dim];
+          if (is_last) {
+            scan_rows<Join>(first, from_line, from_step, first_to, to_line, to_step, lines, count);
+          } else if (from_line == 1 && to_line == 1) {
+            scan_columns<Join>(first, from_step, first_to, to_step, lines, count);
+          } else {
+            scan_lines<Join>(first, from_line, from_step, first_to, to_line, to_step, lines, count);
+          }
+        }
+      });
 }
 
 template <class Join> Status scan(Stream, In a, int64_t dim, std::optional<Dtype>, Out out) {

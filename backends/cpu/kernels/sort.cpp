@@ -1,4 +1,4 @@
-// sort: every dtype becomes an unsigned key whose order is the wanted one, so that one radix sort,
+// sort and topk: every dtype becomes an unsigned key whose order is the wanted one, so that one radix sort,
 // stable and linear, serves all. NaN is larger than all numbers, as in PyTorch.
 #include <algorithm>
 #include <atomic>
@@ -75,7 +75,7 @@ template <class E> E* sort_entries(E* entries, E* spare, int64_t count, size_t n
 }
 
 struct Line {
-  int64_t count, from_step, values_step, indices_step;
+  int64_t count, kept, from_step, values_step, indices_step;  // the first `kept` are written
   bool descending;
 };
 
@@ -92,7 +92,7 @@ void sort_line(const T* from, T* values, int64_t* indices, const Line& line, E* 
     scratch[i].index = static_cast<Index>(i);
   }
   const E* const sorted = sort_entries(scratch, scratch + line.count, line.count, num_bytes);
-  for (int64_t i = 0; i < line.count; ++i) {
+  for (int64_t i = 0; i < line.kept; ++i) {
     const auto index = static_cast<int64_t>(sorted[i].index);
     values[i * line.values_step] = from[index * line.from_step];
     indices[i * line.indices_step] = index;
@@ -128,15 +128,16 @@ Status sort_lines(const Call& call, const bp_tensor& a, int64_t dim, Line line,
   return ok;
 }
 
+// The first `kept` of each sorted line.
 template <class T>
-Status run_sort(const Call& call, const bp_tensor& a, int64_t dim, bool descending,
+Status run_sort(const Call& call, const bp_tensor& a, int64_t kept, int64_t dim, bool descending,
                 const bp_tensor& values, const bp_tensor& indices) {
   if (a.dl.ndim == 0) {
     *data_of<T>(values) = *data_of<T>(a);
     *data_of<int64_t>(indices) = 0;
     return ok;
   }
-  const Line line{a.dl.shape[dim], a.dl.strides[dim], values.dl.strides[dim],
+  const Line line{a.dl.shape[dim],         kept,      a.dl.strides[dim], values.dl.strides[dim],
                   indices.dl.strides[dim], descending};
   using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
   if (line.count <= int64_t{UINT32_MAX})
@@ -148,7 +149,73 @@ Status run_sort(const Call& call, const bp_tensor& a, int64_t dim, bool descendi
 Status sort(Call call, In a, int64_t dim, bool descending, bool, Out values, Out indices) {
   Status status = Status::from_host(BP_UNSUPPORTED);
   visit_dtype<sorted_dtypes>(a.abi().dtype, [&]<class T>(Tag<T>) {
-    status = run_sort<T>(call, a.abi(), dim, descending, values.abi(), indices.abi());
+    const int64_t count = a.abi().dl.ndim == 0 ? 1 : a.abi().dl.shape[dim];
+    status = run_sort<T>(call, a.abi(), count, dim, descending, values.abi(), indices.abi());
+  });
+  return status;
+}
+
+// ---- topk: the first of a sorted line, without sorting the rest where they are few.
+
+// The first `k` in order of keys, of equal ones the first: entries of a heap whose root would leave next.
+template <class T, class E>
+void first_of_line(const T* from, T* values, int64_t* indices, const Line& line, E* heap) {
+  const int64_t k = line.kept;
+  using Narrow = decltype(key_of(T{}));
+  const auto is_before = [](const E& a, const E& b) {
+    return a.key != b.key ? a.key < b.key : a.index < b.index;
+  };
+  const auto entry_of = [&](int64_t i) {
+    const Narrow key = key_of(from[i * line.from_step]);
+    return E{line.descending ? static_cast<Narrow>(~key) : key, static_cast<decltype(E::index)>(i)};
+  };
+  for (int64_t i = 0; i < k; ++i) heap[i] = entry_of(i);
+  std::make_heap(heap, heap + k, is_before);
+  for (int64_t i = k; i < line.count; ++i) {
+    const E entry = entry_of(i);
+    if (entry.key >= heap[0].key) continue;
+    std::pop_heap(heap, heap + k, is_before);
+    heap[k - 1] = entry;
+    std::push_heap(heap, heap + k, is_before);
+  }
+  std::sort_heap(heap, heap + k, is_before);
+  for (int64_t i = 0; i < k; ++i) {
+    const auto index = static_cast<int64_t>(heap[i].index);
+    values[i * line.values_step] = from[index * line.from_step];
+    indices[i * line.indices_step] = index;
+  }
+}
+
+template <class T>
+void run_topk(const bp_tensor& a, int64_t k, int64_t dim, bool largest, const bp_tensor& values,
+              const bp_tensor& indices) {
+  using E = Entry<decltype(key_of(T{})), uint32_t>;
+  const Line line{a.dl.shape[dim],         k,      a.dl.strides[dim], values.dl.strides[dim],
+                  indices.dl.strides[dim], largest};
+  const WithoutDim from(a, dim), to(values, dim), to_indices(indices, dim);
+  parallel_for(from.count, std::max<int64_t>(1, element_grain / 4 / line.count),
+               [&](int64_t begin, int64_t end) {
+                 E heap[constants::heaped_entries];
+                 Walker<3> at(from.shape_span(),
+                              {from.strides.data(), to.strides.data(), to_indices.strides.data()});
+                 at.seek(begin);
+                 for (int64_t i = begin; i < end; ++i, at.next()) {
+                   first_of_line(data_of<T>(a) + at.offset(0), data_of<T>(values) + at.offset(1),
+                                 data_of<int64_t>(indices) + at.offset(2), line, heap);
+                 }
+               });
+}
+
+Status topk(Call call, In a, int64_t k, int64_t dim, bool largest, bool, Out values, Out indices) {
+  const bp_tensor& from = a.abi();
+  const int64_t count = from.dl.ndim == 0 ? 1 : from.dl.shape[dim];
+  const bool few = from.dl.ndim != 0 && k <= std::min(constants::heaped_entries, count / 8) &&
+                   count <= int64_t{UINT32_MAX};
+  Status status = ok;
+  if (k == 0) return status;
+  visit_dtype<sorted_dtypes>(from.dtype, [&]<class T>(Tag<T>) {
+    if (few) return run_topk<T>(from, k, dim, largest, values.abi(), indices.abi());
+    status = run_sort<T>(call, from, k, dim, largest, values.abi(), indices.abi());
   });
   return status;
 }
@@ -161,6 +228,13 @@ void add_sort_kernels(Kernels& k) {
       .dtypes(dtypes)
       .dtypes(op::sort::place::values, dtypes)
       .dtypes(op::sort::place::indices, i64)
+      .layouts(strided)
+      .deterministic()
+      .scratch();
+  k.add<op::topk>(topk)
+      .dtypes(dtypes)
+      .dtypes(op::topk::place::values, dtypes)
+      .dtypes(op::topk::place::indices, i64)
       .layouts(strided)
       .deterministic()
       .scratch();
