@@ -4,6 +4,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/arithmetic.cpp"
+#include <algorithm>
 #include <cstring>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -13,6 +14,9 @@
 #include "tile/primitives.hpp"
 
 HWY_BEFORE_NAMESPACE();
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#  pragma GCC target("prefer-vector-width=512")  // the compiler's own choice is half of it
+#endif
 namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
 
@@ -45,6 +49,64 @@ struct Div {
     } else {
       return a / b;
     }
+  }
+};
+// Of 64 bits, by way of f64 where both numbers are below 2^52, where that is exact: a division of vectors, where those of integers
+// are one at a time and take ten times as long.
+constexpr int64_t quotient_block = 64;
+constexpr uint64_t quotient_limit = uint64_t{1} << 52;
+inline bool have_small_parts(const int64_t* a, const int64_t* b, int64_t count) {
+  uint64_t large = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    large |=
+        static_cast<uint64_t>(a[i] ^ (a[i] >> 63)) | static_cast<uint64_t>(b[i] ^ (b[i] >> 63));
+  }
+  return large < quotient_limit;
+}
+inline int64_t small_quotient(int64_t a, int64_t b) {
+  const double by = b == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(b);
+  return static_cast<int64_t>(static_cast<double>(a) / by);
+}
+template <bool is_remainder>
+void quotients(void* dst, const void* left, const void* right, const void*, int64_t count) {
+  auto* to = static_cast<int64_t*>(dst);
+  const auto *a = static_cast<const int64_t*>(left), *b = static_cast<const int64_t*>(right);
+  for (int64_t i = 0; i < count; i += quotient_block) {
+    const int64_t end = std::min(count, i + quotient_block);
+    if (have_small_parts(a + i, b + i, end - i)) {
+#pragma GCC ivdep
+      for (int64_t j = i; j < end; ++j) {
+        const int64_t quotient = small_quotient(a[j], b[j]);
+        to[j] = !is_remainder ? quotient : b[j] == 0 ? 0 : a[j] - quotient * b[j];
+      }
+    } else {
+      for (int64_t j = i; j < end; ++j) {
+        const int64_t quotient = Div::apply(a[j], b[j]);
+        to[j] = !is_remainder ? quotient
+                : b[j] == 0   ? 0
+                              : Sub::apply(a[j], Mul::apply(quotient, b[j]));
+      }
+    }
+  }
+}
+// By as many places as the type has and more, and by fewer than none, nothing is left but the sign.
+struct ShiftLeft {
+  template <class T> static T apply(T a, T places) {
+    using U = std::make_unsigned_t<T>;
+    constexpr U bits = 8 * sizeof(T);
+    const U by = static_cast<U>(places);
+    return by < bits ? static_cast<T>(wide(a) << (by & (bits - 1))) : T(0);
+  }
+};
+struct ShiftRight {
+  template <class T> static T apply(T a, T places) {
+    using U = std::make_unsigned_t<T>;
+    constexpr U bits = 8 * sizeof(T);
+    const U by = static_cast<U>(places);
+    if constexpr (std::is_signed_v<T>)
+      return static_cast<T>(a >> (by < bits ? by : bits - 1));
+    else
+      return by < bits ? static_cast<T>(a >> (by & (bits - 1))) : T(0);
   }
 };
 struct Neg {
@@ -193,6 +255,12 @@ template <class T, class Bits> void add_type(PrimitiveTable& table, uint32_t dty
     set(BP_X_BITOR, binary<Or, Bits>);
     set(BP_X_BITXOR, binary<Xor, Bits>);
     set(BP_X_BITNOT, unary<Invert, Bits>);
+    set(BP_X_SHL, binary<ShiftLeft, Bits>);
+    set(BP_X_SHR, binary<ShiftRight, T>);
+  }
+  if constexpr (std::is_same_v<T, int64_t>) {
+    set(BP_X_DIV, quotients<false>);
+    set(BP_X_FMOD, quotients<true>);
   }
 }
 
@@ -220,8 +288,24 @@ void add_bool(PrimitiveTable& table) {
   set(step_identity, identity<uint8_t>);
 }
 
+// The sign of small floats is a bit, which needs no way through f32.
+struct FlipSign {
+  static uint16_t apply(uint16_t a) { return static_cast<uint16_t>(a ^ 0x8000u); }
+};
+struct DropSign {
+  static uint16_t apply(uint16_t a) { return static_cast<uint16_t>(a & 0x7fffu); }
+};
+void add_small_floats(PrimitiveTable& table) {
+  for (uint32_t dtype : {BP_F16, BP_BF16}) {
+    table.entries[BP_X_NEG][dtype] = unary<FlipSign, uint16_t>;
+    table.entries[BP_X_ABS][dtype] = unary<DropSign, uint16_t>;
+    table.entries[step_identity][dtype] = identity<uint16_t>;
+  }
+}
+
 PrimitiveTable make_table() {
   PrimitiveTable table;
+  add_small_floats(table);
   add_bool(table);
   add_type<uint8_t, uint8_t>(table, BP_U8);
   add_type<int8_t, uint8_t>(table, BP_I8);

@@ -19,6 +19,9 @@
 #include "tile/small_floats.hpp"
 
 HWY_BEFORE_NAMESPACE();
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#  pragma GCC target("prefer-vector-width=512")  // the compiler's own choice is half of it
+#endif
 namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
 
@@ -69,8 +72,25 @@ void bf16_to_f32(void* dst, const void* src, int64_t count) {
 void f32_to_bf16(void* dst, const void* src, int64_t count) {
   auto* to = static_cast<uint16_t*>(dst);
   const auto* from = static_cast<const uint32_t*>(src);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < count; ++i) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint32_t> d;
+  const hn::Rebind<float, decltype(d)> df;
+  const hn::Rebind<int32_t, decltype(d)> di;
+  const hn::Rebind<uint16_t, decltype(d)> dh;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto one = hn::Set(d, 1), below_half = hn::Set(d, 0x7fff), quiet = hn::Set(d, 0x400000);
+  for (; i + lanes <= count; i += lanes) {
+    const auto bits = hn::LoadU(d, from + i);
+    const auto up = hn::Add(below_half, hn::And(hn::ShiftRight<16>(bits), one));
+    const auto is_nan =
+        hn::MaskFromVec(hn::BitCast(d, hn::VecFromMask(df, hn::IsNaN(hn::BitCast(df, bits)))));
+    const auto kept =
+        hn::ShiftRight<16>(hn::IfThenElse(is_nan, hn::Or(bits, quiet), hn::Add(bits, up)));
+    hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, kept)), dh, to + i);
+  }
+#endif
+  for (; i < count; ++i) {
     const uint32_t bits = from[i], kept = bits >> 16;
     const uint32_t rounded = (bits + 0x7fffu + (kept & 1u)) >> 16;
     to[i] = static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? kept | 0x40u : rounded);

@@ -299,6 +299,17 @@ class Compiler {
   int64_t weight_ = 0;
 };
 
+// The program's weight, or -1 if a step is absent from `compute_dtype`.
+int64_t compile_in(uint32_t compute_dtype, std::span<const bp_expr_node> nodes,
+                   const Signature& signature, bool numbers_are_one, Program& program) {
+  const uint32_t dtype = program.dtype;
+  program = Program{};
+  program.dtype = dtype;
+  program.compute_dtype = compute_dtype;
+  Compiler compiler(nodes, signature, numbers_are_one, program);
+  return compiler.compile() ? compiler.weight() : -1;
+}
+
 }  // namespace
 
 bool read_signature(const bp_operator& op, Signature& signature) {
@@ -326,18 +337,18 @@ bool read_signature(const bp_operator& op, Signature& signature) {
 
 bool compile(std::span<const bp_expr_node> nodes, const Signature& signature, uint32_t dtype,
              bool numbers_are_one, Program& program) {
-  program = Program{};
   program.dtype = dtype;
   const bool small = dtype == BP_F16 || dtype == BP_BF16;
-  program.compute_dtype = small ? uint32_t{BP_F32} : dtype;
-  Compiler compiler(nodes, signature, numbers_are_one, program);
-  if (!compiler.compile()) return false;
-  if (small) {
+  // Of small floats, what is a matter of bits alone is done as it lies, the others in f32.
+  int64_t weight = compile_in(dtype, nodes, signature, numbers_are_one, program);
+  if (weight < 0 && small) weight = compile_in(BP_F32, nodes, signature, numbers_are_one, program);
+  if (weight < 0) return false;
+  if (program.compute_dtype != dtype) {
     program.load = find_convert(dtype, program.compute_dtype);
     if (program.out_dtype == dtype) program.store = find_convert(program.compute_dtype, dtype);
   }
   program.tile = register_bytes / std::max<int64_t>(4, itemsize_of(program.compute_dtype));
-  program.grain = std::max<int64_t>(4096, 65536 / (1 + compiler.weight()));
+  program.grain = std::max<int64_t>(4096, 65536 / (1 + weight));
   if (program.store) program.streaming = nullptr;
   program.is_direct =
       program.num_steps == 1 && program.num_constants == 0 && !program.load && !program.store;

@@ -68,24 +68,10 @@ template <class T> T remainder(T a, T b) {
   return b == 0 ? T(0) : static_cast<T>(a % b);
 }
 
-// How far numbers of this type can be shifted, and something be left of them.
-template <class T> bool is_within(T places) {
-  return places >= 0 && static_cast<uint64_t>(places) < 8 * sizeof(T);
-}
-template <class T> T shifted_left(T a, T places) {
-  return is_within(places) ? static_cast<T>(static_cast<uint64_t>(a) << places) : T(0);
-}
-template <class T> T shifted_right(T a, T places) {
-  if (is_within(places)) return static_cast<T>(a >> places);
-  return a < 0 ? static_cast<T>(-1) : T(0);
-}
-
 template <class T> void add_integer(PrimitiveTable& table, uint32_t dtype) {
   const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][dtype] = fn; };
   set(BP_X_POW, BP_BINARY(T, T, power<T>(a, b)));
   set(BP_X_FMOD, BP_BINARY(T, T, remainder<T>(a, b)));
-  set(BP_X_SHL, BP_BINARY(T, T, shifted_left<T>(a, b)));
-  set(BP_X_SHR, BP_BINARY(T, T, shifted_right<T>(a, b)));
 }
 
 template <class T> void add_complex(PrimitiveTable& table, uint32_t dtype) {
