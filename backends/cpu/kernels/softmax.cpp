@@ -20,6 +20,10 @@ namespace {
 // Bytes of a row that is kept in a scratch of its own.
 constexpr int64_t largest_scratch = constants::softmax_scratch_bytes;
 
+// Columns that are taken together, four lines of a cache of f32, and how long they may be for such a block to stay in
+// the second cache.
+constexpr int64_t block_columns = 64, longest_column = 1 << 12;
+
 class SoftmaxRun {
  public:
   SoftmaxRun(const bp_tensor& in, int64_t along, const bp_tensor& out, bool log)
@@ -45,6 +49,9 @@ class SoftmaxRun {
 
   void operator()() {
     const bool as_it_lies = !load_ && in_stride_ == 1 && out_stride_ == 1;
+    if (in_stride_ != 1 && rows_.rank > 0 && rows_.inner() > 1 && rows_.inner_stride(0) == 1 &&
+        rows_.inner_stride(1) == 1 && count_ <= longest_column)
+      return columns();
     const int64_t grain = std::max<int64_t>(1, constants::softmax_elements / count_);
     parallel_for(rows_.numel, grain, [&](int64_t begin, int64_t end) {
       if (as_it_lies) {
@@ -62,6 +69,37 @@ class SoftmaxRun {
       if (i != without) strides[kept++] = tensor.dl.strides[i];
     }
     rows_.add(strides);
+  }
+
+  // Lines across memory, whose neighbours lie side by side: blocks of them, small floats in a scratch.
+  void columns() {
+    const int64_t inner = rows_.inner(), blocks = (inner + block_columns - 1) / block_columns;
+    const int64_t grain = std::max<int64_t>(
+        1, constants::softmax_elements / (count_ * std::min(inner, block_columns)));
+    parallel_for(rows_.numel / inner * blocks, grain, [&](int64_t begin, int64_t end) {
+      std::unique_ptr<float[]> scratch(
+          load_ ? new float[static_cast<size_t>(count_ * block_columns)] : nullptr);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % blocks * block_columns;
+        tile::Position at;
+        at.seek(rows_, i / blocks * inner + first);
+        column_block(data_of<char>(out_) + at.offsets[0] * out_.itemsize,
+                     data_of<char>(in_) + at.offsets[1] * in_.itemsize,
+                     std::min(block_columns, inner - first), scratch.get());
+      }
+    });
+  }
+
+  void column_block(char* out, const char* in, int64_t width, float* scratch) {
+    if (scratch == nullptr) {
+      const tile::SoftmaxColumns block{out, in, in_stride_, out_stride_, count_, width, log_};
+      return is_f64_ ? tile::softmax_columns_f64(block) : tile::softmax_columns_f32(block);
+    }
+    for (int64_t row = 0; row < count_; ++row)
+      load_(scratch + row * width, in + row * in_stride_ * in_.itemsize, width);
+    tile::softmax_columns_f32({scratch, scratch, width, width, count_, width, log_});
+    for (int64_t row = 0; row < count_; ++row)
+      store_(out + row * out_stride_ * out_.itemsize, scratch + row * width, width);
   }
 
   void rows(int64_t begin, int64_t end) {

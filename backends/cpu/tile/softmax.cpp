@@ -155,8 +155,139 @@ template <class T> void softmax(const SoftmaxRow& row) {
   }
 }
 
+// One or two vectors of columns; the last has `part` of its lanes.
+template <class T, int vectors> class ColumnsOfVectors {
+ public:
+  ColumnsOfVectors(const SoftmaxColumns& columns, int64_t first, int64_t part)
+      : columns_(columns), part_(static_cast<size_t>(part)),
+        in_(static_cast<const T*>(columns.in) + first), out_(static_cast<T*>(columns.out) + first) {
+  }
+
+  void run() {
+    V largest[vectors];
+    for (int k = 0; k < vectors; ++k)
+      largest[k] = hn::Set(Lanes<T>(), -std::numeric_limits<T>::infinity());
+    each_row([&](int, int k, V x, T*) HWY_ATTR { largest[k] = hn::Max(largest[k], x); });
+    if (columns_.log) {
+      logarithms(largest);
+    } else {
+      shares(largest);
+    }
+  }
+
+ private:
+  using V = hn::Vec<Lanes<T>>;
+  static constexpr int64_t block = 64;  // rows whose terms are added up in T
+
+  // Calls f(row, k, x, to) for the vectors of all rows.
+  template <class F> HWY_INLINE void each_row(F f, int64_t begin = 0, int64_t end = -1) {
+    const Lanes<T> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const int64_t last = end < 0 ? columns_.count : end;
+    for (int64_t row = begin; row < last; ++row) {
+      const T* from = in_ + row * columns_.in_step;
+      T* to = out_ + row * columns_.out_step;
+      for (int k = 0; k < vectors; ++k) {
+        const V x =
+            is_part(k) ? load_part(d, from + k * lanes, part_) : hn::LoadU(d, from + k * lanes);
+        f(static_cast<int>(row - begin), k, x, to + k * lanes);
+      }
+    }
+  }
+  HWY_INLINE void store(int k, V value, T* to) {
+    const Lanes<T> d;
+    is_part(k) ? store_part(value, d, to, part_) : hn::StoreU(value, d, to);
+  }
+  HWY_INLINE bool is_part(int k) const { return k == vectors - 1 && part_ < hn::Lanes(Lanes<T>()); }
+
+  // Adds the lanes of `sums` to `totals`.
+  void add_lanes(const V (&sums)[vectors], double* totals) {
+    const Lanes<T> d;
+    HWY_ALIGN T lanes[hn::MaxLanes(d)];
+    for (int k = 0; k < vectors; ++k) {
+      hn::Store(sums[k], d, lanes);
+      for (size_t i = 0; i < hn::Lanes(d); ++i) *totals++ += static_cast<double>(lanes[i]);
+    }
+  }
+  V load_totals(const double* totals, int k) {
+    const Lanes<T> d;
+    HWY_ALIGN T lanes[hn::MaxLanes(d)];
+    for (size_t i = 0; i < hn::Lanes(d); ++i)
+      lanes[i] = static_cast<T>(totals[static_cast<size_t>(k) * hn::Lanes(d) + i]);
+    return hn::Load(d, lanes);
+  }
+
+  void shares(const V (&largest)[vectors]) {
+    const Lanes<T> d;
+    double totals[vectors * hn::MaxLanes(d)] = {};
+    for (int64_t row = 0; row < columns_.count; row += block) {
+      V sums[vectors];
+      for (V& sum : sums) sum = hn::Zero(d);
+      each_row(
+          [&](int, int k, V x, T* to) HWY_ATTR {
+            const V e = exp_bounded(d, hn::Sub(x, largest[k]));
+            sums[k] = hn::Add(sums[k], e);
+            store(k, e, to);
+          },
+          row, std::min(columns_.count, row + block));
+      add_lanes(sums, totals);
+    }
+    for (double& total : totals) total = 1 / total;
+    V factors[vectors];
+    for (int k = 0; k < vectors; ++k) factors[k] = load_totals(totals, k);
+    in_ = out_;
+    columns_.in_step = columns_.out_step;
+    each_row([&](int, int k, V x, T* to) HWY_ATTR { store(k, hn::Mul(x, factors[k]), to); });
+  }
+
+  void logarithms(const V (&largest)[vectors]) {
+    const Lanes<T> d;
+    double totals[vectors * hn::MaxLanes(d)] = {}, ones[vectors * hn::MaxLanes(d)] = {};
+    for (int64_t row = 0; row < columns_.count; row += block) {
+      V sums[vectors], largests[vectors];
+      for (int k = 0; k < vectors; ++k) sums[k] = largests[k] = hn::Zero(d);
+      each_row(
+          [&](int, int k, V x, T*) HWY_ATTR {
+            const V shifted = hn::Sub(x, largest[k]);
+            const auto is_largest = hn::Eq(shifted, hn::Zero(d));
+            sums[k] = hn::Add(sums[k], hn::IfThenZeroElse(is_largest, exp_bounded(d, shifted)));
+            largests[k] = hn::Add(largests[k], hn::IfThenElseZero(is_largest, hn::Set(d, 1)));
+          },
+          row, std::min(columns_.count, row + block));
+      add_lanes(sums, totals);
+      add_lanes(largests, ones);
+    }
+    for (size_t i = 0; i < vectors * hn::Lanes(d); ++i)
+      totals[i] = log_of({static_cast<size_t>(ones[i]), totals[i]});
+    V log_sums[vectors];
+    for (int k = 0; k < vectors; ++k) log_sums[k] = load_totals(totals, k);
+    each_row([&](int, int k, V x, T* to)
+                 HWY_ATTR { store(k, hn::Sub(hn::Sub(x, largest[k]), log_sums[k]), to); });
+  }
+
+  SoftmaxColumns columns_;
+  size_t part_;
+  const T* in_;
+  T* out_;
+};
+
+template <class T> void softmax_columns(const SoftmaxColumns& columns) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Lanes<T>()));
+  int64_t first = 0;
+  for (; first + 2 * lanes <= columns.width; first += 2 * lanes)
+    ColumnsOfVectors<T, 2>(columns, first, lanes).run();
+  for (; first < columns.width; first += lanes)
+    ColumnsOfVectors<T, 1>(columns, first, std::min(lanes, columns.width - first)).run();
+}
+
 }  // namespace
 
+void softmax_columns_here_f32(const SoftmaxColumns& columns) {
+  softmax_columns<float>(columns);
+}
+void softmax_columns_here_f64(const SoftmaxColumns& columns) {
+  softmax_columns<double>(columns);
+}
 void softmax_row_f32(const SoftmaxRow& row) {
   softmax<float>(row);
 }
@@ -173,6 +304,15 @@ namespace bp::cpu::tile {
 HWY_EXPORT(softmax_row_f32);
 HWY_EXPORT(softmax_row_f64);
 
+HWY_EXPORT(softmax_columns_here_f32);
+HWY_EXPORT(softmax_columns_here_f64);
+
+void softmax_columns_f32(const SoftmaxColumns& columns) {
+  HWY_DYNAMIC_DISPATCH(softmax_columns_here_f32)(columns);
+}
+void softmax_columns_f64(const SoftmaxColumns& columns) {
+  HWY_DYNAMIC_DISPATCH(softmax_columns_here_f64)(columns);
+}
 void softmax_f32(const SoftmaxRow& row) {
   HWY_DYNAMIC_DISPATCH(softmax_row_f32)(row);
 }

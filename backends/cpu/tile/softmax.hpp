@@ -19,4 +19,15 @@ struct SoftmaxRow {
 void softmax_f32(const SoftmaxRow& row);
 void softmax_f64(const SoftmaxRow& row);
 
+// Columns that are neighbours, each a line of the softmax: `count` rows of `width` numbers, `in_step` and `out_step` elements apart.
+struct SoftmaxColumns {
+  void* out;
+  const void* in;  // may be `out`
+  int64_t in_step, out_step;
+  int64_t count, width;
+  bool log;
+};
+void softmax_columns_f32(const SoftmaxColumns& columns);
+void softmax_columns_f64(const SoftmaxColumns& columns);
+
 }  // namespace bp::cpu::tile
