@@ -269,6 +269,11 @@ Status reduce_to_dtype(const Call& call, In a, const std::optional<Ints>& dim, b
   return reduce<Op>(call, a, dim, keepdim, out);
 }
 
+Status root_of_squares(const Call& call, In a, double, const std::optional<Ints>& dim, bool,
+                       Out out) {
+  return reduce<op::norm>(call, a, dim, false, out);
+}
+
 // Those of `wanted` that there is a way for.
 DtypeSet fill(Reductions& reductions, tile::Reduce what, bp_dtype_set wanted, bool divides) {
   bp_dtype_set dtypes = 0;
@@ -290,10 +295,10 @@ DtypeSet fill(Reductions& reductions, tile::Reduce what, bp_dtype_set wanted, bo
 }
 
 template <class Op, class F>
-void add_reduction(Kernels& k, F run, tile::Reduce what, bp_dtype_set wanted,
-                   bool divides = false) {
+KernelBuilder<Op> add_reduction(Kernels& k, F run, tile::Reduce what, bp_dtype_set wanted,
+                                bool divides = false) {
   const DtypeSet dtypes = fill(reductions<Op>, what, wanted, divides);
-  k.add<Op>(run)
+  return k.add<Op>(run)
       .dtypes(dtypes)
       .dtypes(Op::place::out, dtypes)
       .layouts(strided)
@@ -309,6 +314,10 @@ void add_reduction_kernels(Kernels& k) {
   // Not of complex numbers: their sum is divided as such, in which a NaN or an infinity takes both parts.
   add_reduction<op::mean>(k, reduce_to_dtype<op::mean>, Reduce::sum, floating_dtypes, true);
   add_reduction<op::prod>(k, reduce_to_dtype<op::prod>, Reduce::prod, all_dtypes);
+  // f64 squares could leave the range that their root is in.
+  add_reduction<op::norm>(k, root_of_squares, Reduce::root_of_squares,
+                          dtype_set({BP_F16, BP_BF16, BP_F32}))
+      .supports([](Stream, In, double p, const std::optional<Ints>&, bool, Out) { return p == 2; });
   add_reduction<op::any>(k, reduce<op::any>, Reduce::max, 1u << BP_BOOL);
   add_reduction<op::all>(k, reduce<op::all>, Reduce::min, 1u << BP_BOOL);
   add_reduction<op::max>(k, reduce<op::max>, Reduce::max, all_dtypes);

@@ -43,6 +43,13 @@ struct Prod {
     }
   }
 };
+// What an accumulator takes in of an element.
+struct AsItIs {
+  template <class A> static A of(A a) { return a; }
+};
+struct Squared {
+  template <class A> static A of(A a) { return a * a; }
+};
 // Of f32, in f64: what is far below the least f32 is 0, since processors are a hundred times slower with denormal numbers.
 struct ProdOfFloats {
   template <class A> static A identity() { return A(1); }
@@ -91,7 +98,7 @@ template <class Op, int64_t half, class A> HWY_INLINE void fold(A* lanes) {
 }
 
 // Eight vectors of accumulators, so that the additions of one element after the other need not wait.
-template <class Op, class T, class A>
+template <class Op, class T, class A, class Term = AsItIs>
 void run(void* accumulator, const void* elements, int64_t count) {
   constexpr int64_t width = 512 / sizeof(A);
   const T* from = static_cast<const T*>(elements);
@@ -99,7 +106,7 @@ void run(void* accumulator, const void* elements, int64_t count) {
   int64_t i = 0;
   if (count >= width) {
     alignas(64) A lanes[width];
-    for (int64_t j = 0; j < width; ++j) lanes[j] = static_cast<A>(from[j]);
+    for (int64_t j = 0; j < width; ++j) lanes[j] = Term::of(static_cast<A>(from[j]));
     for (i = width; i + width <= count; i += width) {
       for (int64_t j = 0; sizeof(T) == sizeof(A) && j < width;
            j += 64 / static_cast<int64_t>(sizeof(T))) {
@@ -107,20 +114,21 @@ void run(void* accumulator, const void* elements, int64_t count) {
       }
 #pragma GCC ivdep
       for (int64_t j = 0; j < width; ++j)
-        lanes[j] = Op::apply(lanes[j], static_cast<A>(from[i + j]));
+        lanes[j] = Op::apply(lanes[j], Term::of(static_cast<A>(from[i + j])));
     }
     const int64_t rest = count - i;
 #pragma GCC ivdep
-    for (int64_t j = 0; j < rest; ++j) lanes[j] = Op::apply(lanes[j], static_cast<A>(from[i + j]));
+    for (int64_t j = 0; j < rest; ++j)
+      lanes[j] = Op::apply(lanes[j], Term::of(static_cast<A>(from[i + j])));
     i = count;
     fold<Op, width / 2>(lanes);
     result = Op::apply(result, lanes[0]);
   }
-  for (; i < count; ++i) result = Op::apply(result, static_cast<A>(from[i]));
+  for (; i < count; ++i) result = Op::apply(result, Term::of(static_cast<A>(from[i])));
   *static_cast<A*>(accumulator) = result;
 }
 
-template <class Op, class T, class A>
+template <class Op, class T, class A, class Term = AsItIs>
 void columns(void* accumulators, const void* elements, const void* next, int64_t count) {
   auto* to = static_cast<A*>(accumulators);
   const T* from = static_cast<const T*>(elements);
@@ -135,9 +143,9 @@ void columns(void* accumulators, const void* elements, const void* next, int64_t
     }
 #pragma GCC ivdep
     for (int64_t j = 0; j < block; ++j)
-      to[i + j] = Op::apply(to[i + j], static_cast<A>(from[i + j]));
+      to[i + j] = Op::apply(to[i + j], Term::of(static_cast<A>(from[i + j])));
   }
-  for (; i < count; ++i) to[i] = Op::apply(to[i], static_cast<A>(from[i]));
+  for (; i < count; ++i) to[i] = Op::apply(to[i], Term::of(static_cast<A>(from[i])));
 }
 
 template <class Op, class A> void merge(void* accumulators, const void* others, int64_t count) {
@@ -164,6 +172,13 @@ void finish(void* elements, const void* accumulators, int64_t count, double divi
 }
 
 template <class T, class A>
+void finish_root(void* elements, const void* accumulators, int64_t count, double) {
+  for (int64_t i = 0; i < count; ++i)
+    static_cast<T*>(elements)[i] =
+        static_cast<T>(std::sqrt(static_cast<const A*>(accumulators)[i]));
+}
+
+template <class T, class A>
 void finish_extreme(void* elements, const void* accumulators, int64_t count, double) {
   for (int64_t i = 0; i < count; ++i)
     static_cast<T*>(elements)[i] = static_cast<const A*>(accumulators)[i];
@@ -180,6 +195,14 @@ template <class Op> void add_totals(Reducer* reducers) {
   reducers[BP_U64] = reducers[BP_I64];  // the same bits
   add_total<Op, std::complex<float>, std::complex<double>>(reducers, BP_COMPLEX64);
   add_total<Op, std::complex<double>, std::complex<double>>(reducers, BP_COMPLEX128);
+}
+template <class T> void add_root(Reducer* reducers, uint32_t dtype) {
+  reducers[dtype] = {sizeof(double),
+                     start<Sum, double>,
+                     run<Sum, T, double, Squared>,
+                     columns<Sum, T, double, Squared>,
+                     merge<Sum, double>,
+                     finish_root<T, double>};
 }
 template <class Op, class T> void add_extreme(Reducer* reducers, uint32_t dtype) {
   reducers[dtype] = {sizeof(T),         start<Op, T>, run<Op, T, T>,
@@ -209,6 +232,8 @@ Table make_table() {
   add_totals<Prod>(table.reducers[static_cast<uint32_t>(Reduce::prod)]);
   add_total<ProdOfFloats, float, double>(table.reducers[static_cast<uint32_t>(Reduce::prod)],
                                          BP_F32);
+  add_root<float>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F32);
+  add_root<double>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F64);
   add_extremes<Max>(table.reducers[static_cast<uint32_t>(Reduce::max)]);
   add_extremes<Min>(table.reducers[static_cast<uint32_t>(Reduce::min)]);
   return table;

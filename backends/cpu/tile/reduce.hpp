@@ -7,11 +7,11 @@
 
 namespace bp::cpu::tile {
 
-enum class Reduce : uint32_t { sum, prod, max, min };
-inline constexpr uint32_t num_reduces = 4;
+enum class Reduce : uint32_t { sum, prod, max, min, root_of_squares };
+inline constexpr uint32_t num_reduces = 5;
 
 // One way of reducing one type. Sums and products of f32 and f64 have f64 accumulators, those of integers
-// their own type, wrapping; a maximum's is the element's. A NaN wins. The order of additions depends on the
+// their own type, wrapping; roots of sums of squares are of f32 and f64 alone; a maximum's is the element's. A NaN wins. The order of additions depends on the
 // counts alone.
 struct Reducer {
   int64_t accumulator_bytes = 0;  // at most 16
