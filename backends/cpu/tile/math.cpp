@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include "tile/primitives.hpp"
+#include "tile/vector_functions-inl.hpp"
 #include "tile/vector_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -57,6 +58,33 @@ struct Expm1 {
 };
 struct Log1p {
   template <class D, class V> static HWY_INLINE V apply(D d, V x) { return log1p(d, x); }
+};
+struct Tan {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return tan(d, x); }
+};
+struct Asin {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return asin(d, x); }
+};
+struct Acos {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return acos(d, x); }
+};
+struct Atan {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return atan(d, x); }
+};
+struct Sinh {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return sinh(d, x); }
+};
+struct Cosh {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return cosh(d, x); }
+};
+struct Exp2 {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return exp2(d, x); }
+};
+struct Log2 {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return log2(d, x); }
+};
+struct Log10 {
+  template <class D, class V> static HWY_INLINE V apply(D d, V x) { return log10(d, x); }
 };
 struct Erf {
   template <class D, class V> static HWY_INLINE V apply(D d, V x) { return erf(d, x); }
@@ -132,6 +160,15 @@ template <class T> void add_type(PrimitiveTable& table, uint32_t dtype) {
   add<Expm1, T>(table, BP_X_EXPM1, dtype);
   add<Log1p, T>(table, BP_X_LOG1P, dtype);
   add<Erf, T>(table, BP_X_ERF, dtype);
+  add<Tan, T>(table, BP_X_TAN, dtype);
+  add<Asin, T>(table, BP_X_ASIN, dtype);
+  add<Acos, T>(table, BP_X_ACOS, dtype);
+  add<Atan, T>(table, BP_X_ATAN, dtype);
+  add<Sinh, T>(table, BP_X_SINH, dtype);
+  add<Cosh, T>(table, BP_X_COSH, dtype);
+  add<Exp2, T>(table, BP_X_EXP2, dtype);
+  add<Log2, T>(table, BP_X_LOG2, dtype);
+  add<Log10, T>(table, BP_X_LOG10, dtype);
   add<Gelu, T>(table, step_gelu, dtype);
 }
 

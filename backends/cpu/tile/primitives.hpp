@@ -38,8 +38,9 @@ struct PrimitiveTable {
 const PrimitiveTable&
 arithmetic_primitives();                  // arithmetic.cpp: what a processor has an instruction for
 const PrimitiveTable& math_primitives();  // math.cpp: exp, sin ... of f32 and f64
+const PrimitiveTable& math_of_two_primitives();  // math_of_two.cpp: atan2, fmod, pow of f32 and f64
 const PrimitiveTable&
 streaming_primitives();  // streaming.cpp: arithmetic of f32 and f64, streaming alone
-const PrimitiveTable& scalar_primitives();  // scalar.cpp: complex numbers, pow
+const PrimitiveTable& scalar_primitives();  // scalar.cpp: complex numbers, what is left
 
 }  // namespace bp::cpu::tile

@@ -36,7 +36,7 @@ void map(void* dst, const void* a, const void* b, int64_t count, F f) {
     map<Out, In>(dst, left, right, count, [](const In& a, const In& b) -> Out { return value; }); \
   }
 
-// The C library's, which are asked for what math.cpp does not have.
+// The C library's, which are asked for what math.cpp and math_of_two.cpp do not have.
 template <class T, size_t code> void add_function(PrimitiveTable& table, uint32_t dtype) {
   if (bp_steps[code].kind != BP_STEP_FUNCTION) return;
   table.entries[code][dtype] = bp_steps[code].num_operands == 2
@@ -137,8 +137,8 @@ Primitive find_streaming_primitive(uint16_t code, uint32_t dtype) {
 
 Primitive find_primitive(uint16_t code, uint32_t dtype) {
   if (code >= num_steps_known || dtype >= BP_NUM_DTYPES) return nullptr;
-  for (const PrimitiveTable* table :
-       {&arithmetic_primitives(), &math_primitives(), &scalar_primitives()}) {
+  for (const PrimitiveTable* table : {&arithmetic_primitives(), &math_primitives(),
+                                      &math_of_two_primitives(), &scalar_primitives()}) {
     if (Primitive found = table->entries[code][dtype]) return found;
   }
   return nullptr;

@@ -193,11 +193,14 @@ template <class D, class V> HWY_INLINE V expm1_bounded(D d, V x) {
 template <class D, class V> HWY_INLINE V expm1(D d, V x) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
-  // Large results are e^x, which alone can scale in two steps.
-  const T large = N::mantissa_bits + 10;
-  const V bounded = expm1_bounded(d, at_most(d, at_least(d, x, -N::expm1_saturates - 1), large));
-  const V result = hn::IfThenElse(hn::Gt(x, hn::Set(d, large)), exp(d, x), bounded);
-  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result);  // the sign of 0
+  V n, n_with_magic;
+  const V bounded = at_most(d, at_least(d, x, -N::expm1_saturates - 1), N::exp_highest);
+  const V r = reduce_by_ln2(d, bounded, n, n_with_magic);
+  const V p = hn::MulAdd(hn::Mul(r, r), polynomial(d, r, N::exp_terms), r);
+  // Half of it first: 2^n alone may be beyond the largest number.
+  const V half_power = power_of_two_with_magic(d, hn::Sub(n_with_magic, hn::Set(d, 1)));
+  const V half = hn::MulAdd(half_power, p, hn::Sub(half_power, hn::Set(d, T(0.5))));
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, N::tiny)), x, hn::Add(half, half));
 }
 
 // -(e^-2|x| - 1) / (e^-2|x| + 1): no cancellation near 0, no overflow, no branch.
@@ -245,8 +248,9 @@ template <class D, class V> HWY_INLINE V erf(D d, V x) {
     return erf_by_polynomials(d, x);
 }
 
-// log(x) + correction / x for normal positive x, as FreeBSD's log: x = 2^k * (1 + f).
-template <class D, class V> HWY_INLINE V log_of_normal(D d, V x, V extra_exponent, V correction) {
+// log(x) of a normal positive x = 2^k * (1 + f), as FreeBSD's: k * ln2 + f - half_square + rest.
+template <class V> struct LogParts { V k, f, half_square, rest; };
+template <class D, class V> HWY_INLINE LogParts<V> log_parts(D d, V x, V extra_exponent) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
   const hn::RebindToSigned<D> di;
@@ -261,9 +265,17 @@ template <class D, class V> HWY_INLINE V log_of_normal(D d, V x, V extra_exponen
   const V z = hn::Mul(s, s);
   const V rest = hn::Mul(z, polynomial(d, z, N::log_terms));
   const V half_square = hn::Mul(hn::Mul(f, f), hn::Set(d, T(0.5)));
-  const V low = hn::MulAdd(k, hn::Set(d, N::ln2_low), correction);
-  const V small = hn::MulAdd(s, hn::Add(half_square, rest), low);
-  return hn::MulAdd(k, hn::Set(d, N::ln2_high), hn::Sub(f, hn::Sub(half_square, small)));
+  return {k, f, half_square, hn::Mul(s, hn::Add(half_square, rest))};
+}
+
+// log(x) + correction for normal positive x.
+template <class D, class V> HWY_INLINE V log_of_normal(D d, V x, V extra_exponent, V correction) {
+  using N = Numbers<hn::TFromD<D>>;
+  const LogParts<V> parts = log_parts(d, x, extra_exponent);
+  const V low = hn::MulAdd(parts.k, hn::Set(d, N::ln2_low), correction);
+  const V small = hn::Add(parts.rest, low);
+  return hn::MulAdd(parts.k, hn::Set(d, N::ln2_high),
+                    hn::Sub(parts.f, hn::Sub(parts.half_square, small)));
 }
 
 // `y` where x is positive and finite, else what the logarithm is there: -inf, NaN or inf.
@@ -276,12 +288,18 @@ template <class D, class V> HWY_INLINE V log_specials(D d, V x, V y) {
   return hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), y);
 }
 
-template <class D, class V> HWY_INLINE V log(D d, V x) {
+// x, or a denormal times a power of two, whose exponent is to be added.
+template <class D, class V> HWY_INLINE V without_denormals(D d, V x, V& exponent) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
   const auto denormal = hn::Lt(x, hn::Set(d, std::numeric_limits<T>::min()));
-  const V normal = hn::IfThenElse(denormal, hn::Mul(x, hn::Set(d, N::denormal_scale)), x);
-  const V exponent = hn::IfThenElseZero(denormal, hn::Set(d, -N::denormal_steps));
+  exponent = hn::IfThenElseZero(denormal, hn::Set(d, -N::denormal_steps));
+  return hn::IfThenElse(denormal, hn::Mul(x, hn::Set(d, N::denormal_scale)), x);
+}
+
+template <class D, class V> HWY_INLINE V log(D d, V x) {
+  V exponent;
+  const V normal = without_denormals(d, x, exponent);
   return log_specials(d, x, log_of_normal(d, normal, exponent, hn::Zero(d)));
 }
 
@@ -296,8 +314,13 @@ template <class D, class V> HWY_INLINE V log1p(D d, V x) {
   return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, Numbers<T>::tiny)), x, y);
 }
 
-// sin(x + quadrants * pi/2) for |x| < trig_limit.
-template <class D, class V> HWY_INLINE V sin_of_bounded(D d, V x, int quadrants) {
+// x = n * pi/2 + r with |r| <= pi/4: sine and cosine of r, and n's low bits.
+template <class V, class U> struct Turned {
+  V sine, cosine;
+  U quadrant;
+};
+// For |x| < trig_limit.
+template <class D, class V> HWY_INLINE Turned<V, hn::Vec<hn::RebindToUnsigned<D>>> turn(D d, V x) {
   using T = hn::TFromD<D>;
   using N = Numbers<T>;
   const hn::RebindToUnsigned<D> du;
@@ -308,22 +331,37 @@ template <class D, class V> HWY_INLINE V sin_of_bounded(D d, V x, int quadrants)
   const V sine = hn::MulAdd(hn::Mul(r, z), polynomial(d, z, N::sin_terms), r);
   const V cosine = hn::Add(hn::NegMulAdd(z, hn::Set(d, T(0.5)), hn::Set(d, 1)),
                            hn::Mul(hn::Mul(z, z), polynomial(d, z, N::cos_terms)));
-  const auto quadrant = hn::Add(hn::BitCast(du, hn::Add(n, hn::Set(d, N::round_magic))),
-                                hn::Set(du, static_cast<hn::TFromD<decltype(du)>>(quadrants)));
-  const auto one = hn::Set(du, 1);
-  const auto odd = hn::Eq(hn::And(quadrant, one), one);
-  const V value =
-      hn::IfThenElse(hn::MaskFromVec(hn::BitCast(d, hn::VecFromMask(du, odd))), cosine, sine);
+  return {sine, cosine, hn::BitCast(du, hn::Add(n, hn::Set(d, N::round_magic)))};
+}
+
+template <class D, class U> HWY_INLINE hn::Mask<D> is_odd(D d, U quadrant) {
+  const hn::RebindToUnsigned<D> du;
+  const U one = hn::Set(du, 1);
+  return hn::MaskFromVec(hn::BitCast(d, hn::VecFromMask(du, hn::Eq(hn::And(quadrant, one), one))));
+}
+
+// sin(x + quadrants * pi/2) for |x| < trig_limit.
+template <class D, class V> HWY_INLINE V sin_of_bounded(D d, V x, int quadrants) {
+  using T = hn::TFromD<D>;
+  const hn::RebindToUnsigned<D> du;
+  const auto turned = turn(d, x);
+  const auto quadrant =
+      hn::Add(turned.quadrant, hn::Set(du, static_cast<hn::TFromD<decltype(du)>>(quadrants)));
+  const V value = hn::IfThenElse(is_odd(d, quadrant), turned.cosine, turned.sine);
   const auto sign =
-      hn::ShiftLeft<sizeof(T) * 8 - 2>(hn::AndNot(one, quadrant));  // bit 1 to the top
+      hn::ShiftLeft<sizeof(T) * 8 - 2>(hn::AndNot(hn::Set(du, 1), quadrant));  // bit 1 to the top
   const auto top = hn::BitCast(du, hn::Set(d, T(-0.0)));
   return hn::Xor(value, hn::BitCast(d, hn::And(sign, top)));
+}
+
+template <class D, class V> HWY_INLINE bool is_bounded(D d, V x) {
+  return hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, Numbers<hn::TFromD<D>>::trig_limit)));
 }
 
 // Beyond the limit, and for infinity and NaN, the C library does the vector.
 template <class D, class V, class F> HWY_INLINE V trig(D d, V x, int quadrants, F scalar) {
   using T = hn::TFromD<D>;
-  if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, Numbers<T>::trig_limit))))) {
+  if (HWY_LIKELY(is_bounded(d, x))) {
     const V y = sin_of_bounded(d, x, quadrants);
     return quadrants == 0 ? hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, y) : y;
   }
