@@ -54,12 +54,6 @@ inline constexpr int64_t norm_rows = 32, scan_lines = 32;
 inline constexpr int64_t reduction_fetch_bytes = 2048;
 // Blocks of our own products: panels of the depth fit the first cache, three blocks the second (Zen 5).
 inline constexpr int64_t loop_rows = 192, loop_columns = 192, loop_depth = 128;
-// Of products by panels: numbers of k that pass at a time, so that a panel of 14 rows is half of the first cache and the result is not
-// read and written too often; rows and columns that are packed at a time, 4 MiB of each; panels of columns that stay in a
-// second cache of 1 MiB, half of it; panels of rows that a thread takes at a time; and how far ahead numbers of b are fetched (Xeon
-// without AMX).
-inline constexpr int64_t panel_depth = 512, panel_block = 2048, panels_of_columns = 8,
-                         panels_of_task = 8, panel_numbers_ahead = 512;
 // Pairs of rows that packing for AMX fetches ahead (Xeon).
 inline constexpr int64_t packing_ahead = 8;
 
@@ -67,8 +61,6 @@ inline constexpr int64_t packing_ahead = 8;
 
 // oneDNN's older function is 5 % faster on one pair of f32 matrices with all sizes from here on (Zen 5: 2048).
 inline constexpr int64_t older_product_size = 512;
-// Sizes, and multiplications, from which products of f32 go by panels where there is AVX-512 and no AMX (Xeon without AMX).
-inline constexpr int64_t panel_size = 32, panel_work = 1 << 22;
 // Sizes from which products of bf16 go to our own code for AMX: below, oneDNN is ahead where the left is by columns (448: 1.2
 // times as fast), and level where not (Xeon).
 inline constexpr int64_t amx_size = 480;

@@ -1,6 +1,5 @@
 // matmul and bmm. Batches are reduced to at most one dimension, then oneDNN multiplies where it knows
-// the dtype and the matrices are worth its call; else our loops do. Large ones of bf16 and f32 go to AMX where there is one, and of f32 to our own
-// code for AVX-512.
+// the dtype and the matrices are worth its call; else our loops do. Large ones of bf16 and f32 go to AMX where there is one.
 #include "matmul.hpp"
 
 #include <algorithm>
@@ -19,7 +18,6 @@
 #include "kernels.hpp"
 #include "matmul_amx.hpp"
 #include "matmul_onednn.hpp"
-#include "matmul_panels.hpp"
 #include "matmul_split.hpp"
 #include "onednn.hpp"
 #include "strided.hpp"
@@ -85,7 +83,6 @@ bp_code multiply_by(ProductWay way, const bp_call* call, const Product& p) {
   bp_code code = BP_OK;
   if (way == ProductWay::by_shape && suits_amx(p)) return multiply_by_amx(call, p);
   if (way == ProductWay::by_shape && suits_split(p) && multiply_split(call, p, code)) return code;
-  if (way == ProductWay::by_shape && suits_panels(p)) return multiply_by_panels(call, p);
   if (!multiply_by_onednn(call, p, code, way)) multiply_by_loops(p);
   return code;
 }
@@ -101,7 +98,7 @@ struct ProductKey {
   ProductKey() = default;
 
   std::string text() const {
-    std::string all = dtype == BP_F32 ? "matmul 2; f32" : "matmul 2; bf16";
+    std::string all = dtype == BP_F32 ? "matmul 1; f32" : "matmul 1; bf16";
     for (const int64_t size : {batch, m, n, k})
       all += ' ' + std::to_string(int64_t{1} << (size_class(size) - 1));
     for (const int64_t is_so : {a_by_rows, b_by_rows}) all += is_so ? " by rows" : " by columns";
