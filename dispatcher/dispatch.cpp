@@ -18,6 +18,7 @@
 
 #include "counter_slots.hpp"
 #include "devices_differ.hpp"
+#include "in_place.hpp"
 #include "kernel_table.hpp"
 #include "ladder.hpp"
 #include "layer_table.hpp"
@@ -317,7 +318,14 @@ Tensor call_view(Operator& op, bp_value* args, std::uint32_t num_args) {
 void call_one_into(Operator& op, bp_value* args, std::uint32_t num_args, const Tensor& out) {
   check_defined(op, out);
   Tensor result = out;
-  dispatch(Call{op, args, num_args, &result, 1});
+  const bool is_in_place =
+      num_args != 0 && args[0].tag == BP_TENSOR && args[0].u.tensor == &out.impl()->abi;
+  try {
+    dispatch(Call{op, args, num_args, &result, 1});
+  } catch (...) {
+    if (is_in_place) rethrow_in_place(op.name());
+    throw;
+  }
 }
 
 void call_many_into(Operator& op, bp_value* args, std::uint32_t num_args, Tensor* results,

@@ -46,6 +46,8 @@ def to_numpy(tensor, *, force=False):
         if not force:
             raise TypeError("numpy: the tensor requires grad, which an array cannot record; call detach() first")
         tensor = tensor.detach()
+    if tensor.is_meta:
+        raise ValueError("numpy: a meta tensor has no values; call it on a tensor of another device")
     try:
         return numpy.from_dlpack(tensor.cpu())
     except (BufferError, RuntimeError):

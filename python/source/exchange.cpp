@@ -114,9 +114,9 @@ Tensor shown_as(const Tensor& tensor, const Wishes& wishes, bool& was_copied) {
   const bool wants_copy = wishes.copies.value_or(false);
   if (wishes.device && *wishes.device != dlpack_device(tensor.device())) {
     if (wishes.device->type != host_type)
-      throw nb::buffer_error("__dlpack__: only a copy to the host, device (1, 0), is made");
+      throw nb::buffer_error("from_dlpack: only a copy to the host, device (1, 0), is made");
     if (wishes.copies && !wants_copy)
-      throw nb::buffer_error("__dlpack__: a tensor of another device takes a copy");
+      throw nb::buffer_error("from_dlpack: a tensor of another device takes a copy");
     was_copied = true;
     return without_gil([&] { return cpu(tensor); });
   }
@@ -127,10 +127,10 @@ Tensor shown_as(const Tensor& tensor, const Wishes& wishes, bool& was_copied) {
 nb::object capsule_of(const Tensor& self, const Wishes& wishes) {
   if (requires_grad(self) && is_grad_enabled())
     throw nb::buffer_error(
-        "__dlpack__: the tensor requires grad, which the other library cannot record; call "
+        "from_dlpack: the tensor requires grad, which the other library cannot record; call "
         "detach() first");
   if (self.device() == meta_device)
-    throw nb::buffer_error("__dlpack__: a tensor of the device meta has no memory");
+    throw nb::buffer_error("from_dlpack: a tensor of the device meta has no memory");
   bool was_copied = false;
   const Tensor shown = shown_as(self, wishes, was_copied);
   DlpackExport options;

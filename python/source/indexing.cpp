@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include <backplane/dispatcher/named.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "index.hpp"
@@ -10,6 +11,9 @@
 
 namespace bp::python {
 namespace {
+
+// What errors begin with.
+constexpr const char *reading = "x[index]", *assignment = "x[index] = value";
 
 // Indices and masks that do not fit are IndexErrors, as those of numbers are.
 template <class F> auto naming_index(F&& call) {
@@ -79,7 +83,7 @@ void check_unread(const Tensor& view, const std::vector<Tensor>& chosen) {
 // `view` is the meaning's, or what its backward slices made of it.
 Tensor read_chosen(const Meaning& meaning, const Tensor& view) {
   return naming_index([&] {
-    const Tensor result = bp::index(view, meaning.chosen());
+    const Tensor result = named(reading, [&] { return bp::index(view, meaning.chosen()); });
     if (result.numel() == 0 && result.device() != meta_device) check_unread(view, meaning.chosen());
     const auto order = order_of_result(meaning, static_cast<std::size_t>(result.ndim()), false);
     return order ? permute(result, *order) : result;
@@ -116,17 +120,20 @@ void put_chosen(const Meaning& meaning, const Tensor& value) {
   const Tensor source = without_gil([&] {
     const Tensor target = goes_back ? flip(meaning.view(), meaning.backwards()) : meaning.view();
     const Tensor fitting = fitted(value, static_cast<std::int64_t>(shape.size()));
-    const Tensor whole = expand(to(fitting, target.device(), target.dtype()), shape);
+    const Tensor whole = named(
+        assignment, [&] { return expand(to(fitting, target.device(), target.dtype()), shape); });
     const auto order = order_of_result(meaning, shape.size(), true);
     return order ? permute(whole, *order) : whole;
   });
   naming_index([&] {
     if (source.numel() == 0) return check_unread(meaning.view(), chosen);
     if (!goes_back) {
-      index_put_(meaning.view(), chosen, source);
+      named(assignment, [&] { index_put_(meaning.view(), chosen, source); });
       return;
     }
-    const Tensor changed = index_put(flip(meaning.view(), meaning.backwards()), chosen, source);
+    const Tensor changed = named(assignment, [&] {
+      return index_put(flip(meaning.view(), meaning.backwards()), chosen, source);
+    });
     copy_(meaning.view(), flip(changed, meaning.backwards()));
   });
 }
@@ -137,9 +144,10 @@ void put_view(const Meaning& meaning, Tensor value) {
     value = fitted(value, target.ndim());
     // Only what differs from element to element has a direction.
     if (!meaning.backwards().empty() && value.numel() != 1)
-      value = flip(expand(value, target.shape()), meaning.backwards());
+      value = named(assignment,
+                    [&] { return flip(expand(value, target.shape()), meaning.backwards()); });
     if (value.shares_storage(target) && !value.is_same(target)) value = clone(value);
-    copy_(target, value);
+    named(assignment, [&] { copy_(target, value); });
   });
 }
 

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include <backplane/dispatcher/host_device.hpp>
+#include <backplane/dispatcher/named.hpp>
 
 #include "objects.hpp"
 #include "values.hpp"
@@ -144,7 +145,8 @@ void add_moves(TensorClass& type) {
       [](nb::object self, nb::handle value) {
         Scalar number;
         if (const Tensor* tensor = tensor_in(value.ptr()))
-          number = without_gil([&] { return item<Scalar>(*tensor); });
+          number =
+              named("fill_", [&] { return without_gil([&] { return item<Scalar>(*tensor); }); });
         else if (!find_number(value.ptr(), number))
           throw nb::type_error("fill_: give a number");
         const Tensor& target = self_of(self.ptr());

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <backplane/dispatcher/layers.hpp>
+#include <backplane/dispatcher/named.hpp>
 #include <backplane/runtime/capturing.hpp>
 #include <backplane/tensor/elements.hpp>
 #include <backplane/tensor/printing.hpp>
@@ -70,6 +71,11 @@ const std::byte* readable_element(const Tensor& tensor) {
                                                  : nullptr;
 }
 
+// The only element, with `caller` in the errors' front.
+Scalar number_in(const char* caller, const Tensor& tensor) {
+  return named(caller, [&] { return item_of(tensor); });
+}
+
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& tensor = self_of(self);
@@ -80,6 +86,9 @@ PyObject* item(PyObject* self, PyObject*) {
 }
 
 nb::object to_list(const Tensor& self) {
+  if (self.device() == meta_device)
+    throw nb::value_error(
+        "tolist: a meta tensor has no values; call it on a tensor of another device");
   const Tensor here = is_plain(self) ? self : without_gil([&] {
     Tensor copy = contiguous(cpu(detach(self)));
     synchronize(copy.device());
@@ -92,14 +101,14 @@ nb::object to_list(const Tensor& self) {
 }
 
 nb::object to_float(const Tensor& self) {
-  const Scalar value = item_of(self);
+  const Scalar value = number_in("float", self);
   if (value.is_complex() && value.to_complex().imag() != 0)
     throw nb::type_error("float: the number has an imaginary part; take .real");
   return nb::float_(value.to_double());
 }
 
 nb::object to_int(const Tensor& self) {
-  const Scalar value = item_of(self);
+  const Scalar value = number_in("int", self);
   if (value.is_complex() && value.to_complex().imag() != 0)
     throw nb::type_error("int: the number has an imaginary part; take .real");
   PyObject* number = nullptr;
@@ -208,7 +217,7 @@ void add_numbers(nb::module_& module, TensorClass& type) {
       "numbers are in scientific notation, which is decided for each tensor if it is None.");
   type.def("tolist", &to_list, "Nested lists of numbers; a number where there are no dimensions.");
   type.def("__complex__", [](const Tensor& self) {
-    const std::complex<double> value = item_of(self).to_complex();
+    const std::complex<double> value = number_in("complex", self).to_complex();
     return nb::steal(PyComplex_FromDoubles(value.real(), value.imag()));
   });
   type.def("__repr__", &text_of);

@@ -254,7 +254,7 @@ PyObject* call_function(PyObject* self, PyObject* const* args, std::size_t num_a
         Bound(function, args, static_cast<std::size_t>(PyVectorcall_NARGS(num_args)), keywords));
   } catch (...) {
     set_python_error();
-    if (function.is_second_name || function.form == Form::in_place) rename_error(function.name);
+    rename_error(function.name);
     return nullptr;
   }
 }

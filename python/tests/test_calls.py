@@ -75,6 +75,14 @@ def test_arguments_by_position_and_name():
         (lambda x: bp.sum(x, 5), (ValueError, IndexError), "sum"),
         (lambda x: bp.add(x, bp.ones(3)), ValueError, "add: shapes"),
         (lambda x: x.add_(bp.ones(3)), ValueError, "add_: shapes"),
+        (lambda x: x.fill_(bp.ones(3)), ValueError, "fill_: shape"),
+        (lambda x: float(x), ValueError, "float: shape"),
+        (lambda x: complex(x), ValueError, "complex: shape"),
+        (lambda x: bp.ones(2, device="meta").tolist(), ValueError, "tolist: a meta tensor"),
+        (lambda x: bp.ones(2, device="meta").numpy(), ValueError, "numpy: a meta tensor"),
+        (lambda x: bp.zeros(2, dtype="float33"), ValueError, "zeros: no type is called 'float33'"),
+        (lambda x: x.__setitem__(0, bp.ones(7)), ValueError, "x[index] = value: shape"),
+        (lambda x: x[bp.tensor([9])], IndexError, "x[index]: index 9 is out of range"),
         (lambda x: bp.reshape(x, 3), ValueError, "reshape"),
         (lambda x: bp.cat([x, 1]), TypeError, "cat: tensors must be a list of Tensors"),
         (lambda x: bp.cat(x), TypeError, "cat: tensors must be a list of Tensors"),
@@ -86,7 +94,7 @@ def test_arguments_by_position_and_name():
         (lambda x: bp.add(x, x, out=3), TypeError, "out"),
         (lambda x: x.no_such_method, AttributeError, "no_such_method"),
     ],
-    ids=range(20),
+    ids=range(28),
 )
 def test_errors_name_the_operator_and_the_argument(call, error, words):
     with pytest.raises(error, match=words.replace("[", r"\[")):

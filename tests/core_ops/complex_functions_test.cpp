@@ -217,7 +217,7 @@ TEST(ComplexRows, come_in_all_forms) {
   EXPECT_EQ(exp(cast(z, complex64)).dtype(), complex64);
   EXPECT_THROW(exp_out(zeros({4}, f64), z), Error);
   EXPECT_EQ(sentence_of([&] { abs_(z); }),
-            "abs: the result is float64 and cannot be written to an output of complex128; cast it "
+            "abs_: the result is float64 and cannot be written to an output of complex128; cast it "
             "yourself");
   EXPECT_EQ(complex_values(z), inputs);
 }

@@ -195,7 +195,7 @@ TEST(PartsInPlace, one_of_several_views_is_not_written_while_derivatives_are_rec
   const std::vector<Tensor> parts = split(a, 2);
   EXPECT_EQ(
       problem([&] { add_(parts[1], 1); }),
-      "add: output 1 of split, shape [2], is a view and is written in place, and so would be "
+      "add_: output 1 of split, shape [2], is a view and is written in place, and so would be "
       "the others that the same call gave; write to a copy of it, or make the view alone with "
       "narrow or select");
   EXPECT_NE(problem([&] { add_(select(parts[0], 0, 0), 1); }), "no error");

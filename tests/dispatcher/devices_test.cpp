@@ -17,7 +17,7 @@ TEST(Devices, two_in_one_call_are_an_error_that_names_both) {
   EXPECT_EQ(error_of([&] { add(here, there); }),
             "add: 'input' is on cpu:0 and 'other' is on reference:0; move one with to()");
   EXPECT_EQ(error_of([&] { bp::add_(there, here); }),
-            "add: 'input' is on reference:0 and 'other' is on cpu:0; move one with to()");
+            "add_: 'input' is on reference:0 and 'other' is on cpu:0; move one with to()");
   EXPECT_EQ(error_of([&] {
               bp::cat({here, there});
             }),

@@ -2,6 +2,8 @@
 // Writing into given memory: overlaps, refusals that leave the target as it was, versions.
 #include <gtest/gtest.h>
 
+#include <backplane/dispatcher/named.hpp>
+
 #include "dispatcher/calls.hpp"
 
 namespace {
@@ -122,7 +124,7 @@ TEST_P(Into, a_target_that_names_a_place_twice_is_refused) {
   const std::uint32_t version = a.version();
   EXPECT_EQ(
       error_of([&] { bp::add_(twice, 1); }),
-      "add: several elements of the output share one place in memory (strides [0]); write to a "
+      "add_: several elements of the output share one place in memory (strides [0]); write to a "
       "copy of it");
   EXPECT_EQ(a.version(), version);
   EXPECT_EQ(values(a), (Floats{0, 1, 2, 3, 4, 5}));
@@ -133,7 +135,7 @@ TEST_P(Into, another_shape_is_refused) {
   EXPECT_EQ(error_of([&] { bp::add_out(out, a, a); }),
             "add: the output has shape [2], the result has [6]; give one of that shape");
   EXPECT_EQ(error_of([&] { bp::add_(line(0, 1), a); }),
-            "add: the output has shape [1], the result has [6]; give one of that shape");
+            "add_: the output has shape [1], the result has [6]; give one of that shape");
   EXPECT_EQ(values(out), (Floats{0, 1}));
   EXPECT_EQ(values(a), (Floats{0, 1, 2, 3, 4, 5}));
 }
@@ -142,7 +144,10 @@ TEST_P(Into, a_dtype_that_would_lose_the_category_is_refused) {
   const Tensor whole = to_device(given<std::int64_t>({1, 2}, {2}), device);
   EXPECT_EQ(
       error_of([&] { bp::add_(whole, 1.5); }),
-      "add: the result is float32 and cannot be written to an output of int64; cast it yourself");
+      "add_: the result is float32 and cannot be written to an output of int64; cast it yourself");
+  EXPECT_EQ(
+      error_of([&] { bp::named("outer", [&] { bp::add_(whole, 1.5); }); }),
+      "outer: the result is float32 and cannot be written to an output of int64; cast it yourself");
   EXPECT_EQ(
       error_of([&] { bp::exp_out(whole, counted({2}, device)); }),
       "exp: the result is float32 and cannot be written to an output of int64; cast it yourself");
