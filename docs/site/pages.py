@@ -10,11 +10,13 @@ import textwrap
 import cpp_reference
 
 GROUPS = {
-    "Start": ["install", "examples", "devices", "environment", "performance", "accuracy", "memory", "differences", "interop"],
-    "From Python": ["python", "reference_python", "torch"],
+    "Start": ["install", "examples", "devices", "environment", "performance", "accuracy", "tuning", "memory", "differences",
+              "interop"],
+    "From Python": ["python", "reference_python", "torch", "onnxruntime"],
     "From C++": ["nn", "optim", "data", "serialize", "amp", "group_cpp"],
     "Write a backend": ["write_a_backend", "abi", "level_zero"],
-    "Operators": ["operators", "coverage", "add_an_operator", "opinfo", "group_operators"],
+    "Operators": ["operators", "coverage", "add_an_operator", "opinfo", "coverage/onnx", "coverage/onnx_node_tests",
+                  "group_operators"],
     "The suite": ["conformance", "conformance_exam", "testing", "certificates/README"],
     "Inside": ["architecture", "group_decisions", "group_notes"],
 }
