@@ -53,11 +53,11 @@ TEST(InPlace, on_what_no_rule_reads_is_fine) {
 TEST(InPlace, on_a_leaf_is_an_error_but_under_no_grad) {
   const Tensor x = leaf({1, 2});
   EXPECT_EQ(sentence_of([&] { add_(x, 1); }),
-            "add: a leaf that requires grad, shape [2], is written in place; write to a copy, or "
+            "add_: a leaf that requires grad, shape [2], is written in place; write to a copy, or "
             "under NoGrad");
   EXPECT_EQ(
       sentence_of([&] { add_(select(x, 0, 0), 1); }),
-      "add: a leaf that requires grad, shape [], is written in place through a view; write to "
+      "add_: a leaf that requires grad, shape [], is written in place through a view; write to "
       "a copy, or under NoGrad");
   const NoGrad step;
   sub_(x, tensor(Values{1, 1}));
@@ -117,7 +117,7 @@ TEST(Views, that_would_not_hear_of_a_recorded_write_forbid_it) {
   const Tensor early = narrow(buffer, 0, 0, 1);
   EXPECT_EQ(
       sentence_of([&] { add_(buffer, x); }),
-      "add: recorded values are written in place into a tensor, shape [2], whose memory is shared "
+      "add_: recorded values are written in place into a tensor, shape [2], whose memory is shared "
       "by 1 other that was made before it took part in derivatives; make it afterwards, or write "
       "to a copy");
 }
@@ -258,7 +258,7 @@ TEST(Views, made_under_no_grad_are_not_written_in_a_record) {
     view = select(y, 0, 0);
   }
   EXPECT_EQ(sentence_of([&] { mul_(view, 3); }),
-            "mul: a view, shape [], that was made under NoGrad is written in place while "
+            "mul_: a view, shape [], that was made under NoGrad is written in place while "
             "derivatives are recorded, and its base takes part in them; make the view outside of "
             "NoGrad, or write under NoGrad");
   const std::string refused = sentence_of([&] { mul_(view, 3); });
