@@ -46,7 +46,7 @@ def test_sizes_may_change_from_run_to_run(device):
         assert numpy.array_equal(session.run(None, {"a": a, "b": a})[0], a + a)
 
 
-def test_is_found_by_onnx_runtime_s_own_calls():
+def test_is_found_by_onnx_runtime_s_own_calls(tmp_path):
     """As somebody does it who has never heard of this package's helpers, in a process of its own."""
     program = f"""
 import onnxruntime, numpy
@@ -58,10 +58,9 @@ options.add_provider_for_devices(ours, {{}})
 session = onnxruntime.InferenceSession(open({{path!r}}, "rb").read(), sess_options=options)
 print(session.run(None, {{"a": numpy.ones(2, "float32"), "b": numpy.ones(2, "float32")}})[0].tolist(), session.get_providers())
 """
-    path = "add_for_strangers.onnx"
-    with open(path, "wb") as file:
-        file.write(adder())
-    program = program.replace("{path!r}", repr(os.path.abspath(path))).replace("{{", "{").replace("}}", "}")
+    path = tmp_path / "add.onnx"
+    path.write_bytes(adder())
+    program = program.replace("{path!r}", repr(str(path))).replace("{{", "{").replace("}}", "}")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "[2.0, 2.0]" in done.stdout and "BackplaneExecutionProvider" in done.stdout
