@@ -177,7 +177,9 @@ template <class T, int vectors> class ColumnsOfVectors {
 
  private:
   using V = hn::Vec<Lanes<T>>;
-  static constexpr int64_t block = 64;  // rows whose terms are added up in T
+  // Rows whose terms are added up in T before they go to the totals; few where these are no wider, since errors grow with
+  // the longer of the two.
+  static constexpr int64_t block = sizeof(T) == 8 ? 8 : 64;
 
   // Calls f(row, k, x, to) for the vectors of all rows.
   template <class F> HWY_INLINE void each_row(F f, int64_t begin = 0, int64_t end = -1) {
