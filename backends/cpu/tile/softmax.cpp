@@ -177,8 +177,8 @@ template <class T, int vectors> class ColumnsOfVectors {
 
  private:
   using V = hn::Vec<Lanes<T>>;
-  // Rows whose terms are added up in T before they go to the totals; few where these are no wider, since errors grow with
-  // the longer of the two.
+  // Rows whose terms are added up in T before they go to the totals: few for f64, whose totals have the same width, since
+  // errors grow with the longer of the two chains.
   static constexpr int64_t block = sizeof(T) == 8 ? 8 : 64;
 
   // Calls f(row, k, x, to) for the vectors of all rows.
