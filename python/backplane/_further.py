@@ -211,6 +211,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         raise ValueError(f"gradient: edge_order is {edge_order}; it may be 1 or 2")
     dims = _indices(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     dims = [each % input.ndim for each in dims]
+    spacing = 1 if spacing is None else spacing
     spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(spacings) != len(dims):
         raise ValueError(f"gradient: {len(spacings)} spacings for {len(dims)} dimensions; give one for each")

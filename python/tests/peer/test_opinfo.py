@@ -24,7 +24,7 @@ SAMPLES = int(os.environ.get("BACKPLANE_SAMPLES", "2"))
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.complex64)[: 2 if SAMPLES < 3 else 4]
 torch.set_num_threads(1)
 
-RANDOM = """normal multinomial bernoulli rand_like randn_like randint randint_like randn rand empty empty_like new_empty
+RANDOM = """normal multinomial bernoulli rand_like randn_like randint randint_like randn rand empty empty_like empty_strided new_empty new_empty_strided
     nn.functional.dropout nn.functional.dropout1d nn.functional.dropout2d nn.functional.dropout3d
     nn.functional.alpha_dropout nn.functional.feature_alpha_dropout nn.functional.feature_dropout
     nn.functional.rrelu nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d
