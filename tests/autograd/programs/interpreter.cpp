@@ -41,10 +41,13 @@ bool is_filling(const Step& step) {
   return step.name == "copy_" || step.name == "fill_";
 }
 
-// A matrix times a beta of 0 takes no part in the sum; to PyTorch it does, with a gradient of 0.
-bool ignores_first(const Step& step) {
-  return (step.name == "addmm" || step.name == "baddbmm") && step.args.size() > 3 &&
-         step.args[3].integer == 0 && step.args[3].real == 0;
+// Whether a result has no derivative by the variable at this place: a matrix times a beta of 0 takes no part in the sum (to
+// PyTorch it does, with a gradient of 0), and a target may only say which side an element is on.
+bool ignores(const Step& step, std::size_t place) {
+  if (step.name == "addmm" || step.name == "baddbmm")
+    return place == 0 && step.args.size() > 3 && step.args[3].integer == 0 &&
+           step.args[3].real == 0;
+  return step.name == "hinge_embedding_loss" && place == 1;
 }
 
 }  // namespace
@@ -168,8 +171,7 @@ std::vector<Plain> Interpreter::evaluate_on(const Step& step, bool moved) const 
 bool Interpreter::any_requires_grad(const Step& step) const {
   bool any = false;
   const std::vector<std::int64_t> read = variables_of(step);
-  for (std::size_t i = ignores_first(step) ? 1 : 0; i < read.size(); ++i)
-    any |= requires_grad(read[i]);
+  for (std::size_t i = 0; i < read.size(); ++i) any |= !ignores(step, i) && requires_grad(read[i]);
   return any;
 }
 
