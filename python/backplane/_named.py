@@ -1,19 +1,13 @@
 """Errors name the function that was called, not one that it is made of."""
 
-import functools
-import re
 import sys
-import types
 
 from . import _core
-
-_BEGINNING = re.compile(r"(\w+)(?=\(\) |: )")  # "gt: ...", "gt() takes ..."
 
 
 def named(function, name):
     """`function` under the name `name`, with which the sentences of its errors begin."""
 
-    @functools.wraps(function)
     def call(*args, **keywords):
         try:
             return function(*args, **keywords)
@@ -26,6 +20,10 @@ def named(function, name):
                 raise
             raise other from None
 
+    # What functools.wraps does, whose import takes a tenth of this package's.
+    call.__dict__.update(getattr(function, "__dict__", {}))
+    call.__wrapped__, call.__doc__ = function, function.__doc__
+    call.__annotations__ = getattr(function, "__annotations__", {})
     call.__name__, call.__qualname__, call.__module__ = name, name, "backplane"  # where pickle finds it
     return call
 
@@ -46,7 +44,7 @@ def not_a_tensor(name, error, args):
 def name_all(functions, names):
     """Replaces those of the `names` that are written in Python by their `named` forms."""
     for name in names:
-        if isinstance(functions[name], types.FunctionType):
+        if isinstance(functions[name], type(named)):
             functions[name] = named(functions[name], name)
 
 
@@ -55,7 +53,9 @@ def rename(error, name):
     sentence = error.args[0] if error.args else None
     if not isinstance(sentence, str) or hasattr(error, "is_late"):
         return
-    found = _BEGINNING.match(sentence)
+    import re  # where there is an error
+
+    found = re.match(r"(\w+)(?=\(\) |: )", sentence)  # "gt: ...", "gt() takes ..."
     homes = (_core.operators, vars(_core), vars(_core.forms), vars(_core.Tensor), vars(sys.modules["backplane"]))
     if found and found[1] != name and any(found[1] in home for home in homes):
         error.args = (name + sentence[found.end() :], *error.args[1:])
