@@ -4,67 +4,12 @@
 #include <backplane/tensors.hpp>
 
 #include "../peers/measure.hpp"
+#include "resnet.hpp"
 
 namespace {
 
 using bp::Tensor;
 namespace nn = bp::nn;
-
-struct Bottleneck : nn::Module {
-  nn::Conv2d conv1, conv2, conv3;
-  nn::BatchNorm2d bn1, bn2, bn3;
-  nn::Sequential downsample;
-
-  Bottleneck(std::int64_t from, std::int64_t width, std::int64_t stride)
-      : conv1(from, width, 1, {.bias = false}),
-        conv2(width, width, 3, {.stride = stride, .padding = 1, .bias = false}),
-        conv3(width, 4 * width, 1, {.bias = false}), bn1(width), bn2(width), bn3(4 * width) {
-    if (stride == 1 && from == 4 * width) return;
-    downsample.append(nn::Conv2d(from, 4 * width, 1, {.stride = stride, .bias = false}));
-    downsample.append(nn::BatchNorm2d(4 * width));
-  }
-  void list_parts(nn::Parts& parts) override {
-    parts.module("conv1", conv1);
-    parts.module("bn1", bn1);
-    parts.module("conv2", conv2);
-    parts.module("bn2", bn2);
-    parts.module("conv3", conv3);
-    parts.module("bn3", bn3);
-    parts.module("downsample", downsample);
-  }
-  Tensor forward(const Tensor& x) const override {
-    const Tensor narrow = bp::relu(bn2(conv2(bp::relu(bn1(conv1(x))))));
-    return bp::relu(bn3(conv3(narrow)) + downsample(x));
-  }
-};
-
-struct ResNet50 : nn::Module {
-  nn::Conv2d conv1{3, 64, 7, {.stride = 2, .padding = 3, .bias = false}};
-  nn::BatchNorm2d bn1{64};
-  nn::Sequential layers;
-  nn::Linear fc{2048, 1000};
-
-  ResNet50() {
-    std::int64_t from = 64, width = 64;
-    for (const int count : {3, 4, 6, 3}) {
-      for (int i = 0; i < count; ++i) {
-        layers.append(Bottleneck(from, width, i == 0 && width > 64 ? 2 : 1));
-        from = 4 * width;
-      }
-      width *= 2;
-    }
-  }
-  void list_parts(nn::Parts& parts) override {
-    parts.module("conv1", conv1);
-    parts.module("bn1", bn1);
-    parts.module("layers", layers);
-    parts.module("fc", fc);
-  }
-  Tensor forward(const Tensor& x) const override {
-    const Tensor stem = bp::max_pool2d(bp::relu(bn1(conv1(x))), {3}, {2}, {1});
-    return fc(bp::flatten(bp::adaptive_avg_pool2d(layers(stem), {1, 1}), 1));
-  }
-};
 
 constexpr std::int64_t width = 768, heads = 12, vocabulary = 30522, words = 128;
 
@@ -130,7 +75,7 @@ void measure_inference() {
   bp::manual_seed(1);
   const bp::NoGrad not_recorded;
   {
-    ResNet50 net;
+    resnet::ResNet<resnet::Bottleneck> net({3, 4, 6, 3});
     net.eval();
     for (const std::int64_t batch : {1, 4})
       report("resnet50", net, bp::randn({batch, 3, 224, 224}));

@@ -7,6 +7,7 @@
 
 #include "../peers/measure.hpp"
 #include "../peers/resident.hpp"
+#include "resnet.hpp"
 
 namespace {
 
@@ -51,59 +52,8 @@ void measure_digits() {
               [&] { step_down(optimizer, [&] { return bp::cross_entropy(net(x), y); }); });
 }
 
-struct Block : nn::Module {
-  nn::Conv2d conv1, conv2;
-  nn::BatchNorm2d bn1, bn2;
-  nn::Sequential downsample;
-
-  Block(std::int64_t from, std::int64_t to, std::int64_t stride)
-      : conv1(from, to, 3, {.stride = stride, .padding = 1, .bias = false}),
-        conv2(to, to, 3, {.padding = 1, .bias = false}), bn1(to), bn2(to) {
-    if (stride == 1 && from == to) return;
-    downsample.append(nn::Conv2d(from, to, 1, {.stride = stride, .bias = false}));
-    downsample.append(nn::BatchNorm2d(to));
-  }
-  void list_parts(nn::Parts& parts) override {
-    parts.module("conv1", conv1);
-    parts.module("bn1", bn1);
-    parts.module("conv2", conv2);
-    parts.module("bn2", bn2);
-    parts.module("downsample", downsample);
-  }
-  Tensor forward(const Tensor& x) const override {
-    const Tensor inner = bn2(conv2(bp::relu(bn1(conv1(x)))));
-    return bp::relu(inner + downsample(x));
-  }
-};
-
-struct ResNet18 : nn::Module {
-  nn::Conv2d conv1{3, 64, 7, {.stride = 2, .padding = 3, .bias = false}};
-  nn::BatchNorm2d bn1{64};
-  nn::Sequential layers;
-  nn::Linear fc{512, 1000};
-
-  ResNet18() {
-    std::int64_t from = 64;
-    for (const std::int64_t to : {64, 128, 256, 512})
-      for (const std::int64_t stride : {to == 64 ? 1 : 2, 1}) {
-        layers.append(Block(from, to, stride));
-        from = to;
-      }
-  }
-  void list_parts(nn::Parts& parts) override {
-    parts.module("conv1", conv1);
-    parts.module("bn1", bn1);
-    parts.module("layers", layers);
-    parts.module("fc", fc);
-  }
-  Tensor forward(const Tensor& x) const override {
-    const Tensor stem = bp::max_pool2d(bp::relu(bn1(conv1(x))), {3}, {2}, {1});
-    return fc(bp::flatten(bp::adaptive_avg_pool2d(layers(stem), {1, 1}), 1));
-  }
-};
-
 void measure_resnet18() {
-  ResNet18 net;
+  resnet::ResNet<resnet::Block> net({2, 2, 2, 2});
   bp::optim::SGD optimizer(net.parameters(), {.lr = 0.01, .momentum = 0.9});
   const Tensor x = bp::randn({16, 3, 64, 64}), y = bp::randint(0, 1000, {16});
   report_step("resnet18",

@@ -67,7 +67,7 @@ def build(name, flags):
     """Builds one program of this folder, if it is older than its sources or the wheel."""
     source, built = PEERS / f"{name}.cpp", BUILD / name
     sources = [source, PEERS / "measure.hpp", PEERS / "resnet_layers.hpp", PEERS / "resident.hpp",
-               PEERS / "ops_cases.hpp", PEERS / "machine.hpp", STAMP]
+               PEERS / "ops_cases.hpp", PEERS / "machine.hpp", PEERS / "pytorch_resnet.hpp", STAMP]
     if built.exists() and all(built.stat().st_mtime > file.stat().st_mtime for file in sources):
         return
     print(f"building {name}", file=sys.stderr)

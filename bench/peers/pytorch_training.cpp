@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "measure.hpp"
+#include "pytorch_resnet.hpp"
 #include "resident.hpp"
 
 namespace {
@@ -39,58 +40,8 @@ void digits() {
   });
 }
 
-struct BlockImpl : nn::Module {
-  nn::Conv2d conv1, conv2;
-  nn::BatchNorm2d bn1, bn2;
-  nn::Sequential downsample{nullptr};
-
-  BlockImpl(int64_t from, int64_t to, int64_t stride)
-      : conv1(nn::Conv2dOptions(from, to, 3).stride(stride).padding(1).bias(false)),
-        conv2(nn::Conv2dOptions(to, to, 3).padding(1).bias(false)), bn1(to), bn2(to) {
-    register_module("conv1", conv1);
-    register_module("bn1", bn1);
-    register_module("conv2", conv2);
-    register_module("bn2", bn2);
-    if (stride == 1 && from == to) return;
-    downsample = nn::Sequential(
-        nn::Conv2d(nn::Conv2dOptions(from, to, 1).stride(stride).bias(false)), nn::BatchNorm2d(to));
-    register_module("downsample", downsample);
-  }
-
-  Tensor forward(const Tensor& x) {
-    const Tensor inner = bn2(conv2(torch::relu(bn1(conv1(x)))));
-    return torch::relu(inner + (downsample.is_empty() ? x : downsample->forward(x)));
-  }
-};
-TORCH_MODULE(Block);
-
-struct ResNet18 : nn::Module {
-  nn::Conv2d conv1{nn::Conv2dOptions(3, 64, 7).stride(2).padding(3).bias(false)};
-  nn::BatchNorm2d bn1{64};
-  nn::Sequential layers;
-  nn::Linear fc{512, 1000};
-
-  ResNet18() {
-    int64_t from = 64;
-    for (const int64_t to : {64, 128, 256, 512})
-      for (const int64_t stride : {to == 64 ? 1 : 2, 1}) {
-        layers->push_back(Block(from, to, stride));
-        from = to;
-      }
-    register_module("conv1", conv1);
-    register_module("bn1", bn1);
-    register_module("layers", layers);
-    register_module("fc", fc);
-  }
-
-  Tensor forward(const Tensor& x) {
-    const Tensor stem = torch::max_pool2d(torch::relu(bn1(conv1(x))), 3, 2, 1);
-    return fc(torch::adaptive_avg_pool2d(layers->forward(stem), {1, 1}).flatten(1));
-  }
-};
-
 void resnet18() {
-  ResNet18 net;
+  resnet::ResNet<resnet::Block> net({2, 2, 2, 2});
   torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(0.01).momentum(0.9));
   const Tensor x = torch::randn({16, 3, 64, 64}), y = torch::randint(0, 1000, {16}, torch::kLong);
   report_step("resnet18_step", "resnet18_peak_memory", [&] {
