@@ -17,6 +17,7 @@ inline constexpr int64_t argmax_elements = 1 << 14;
 inline constexpr int64_t reduction_elements = 1 << 15;  // less work for each than in other kernels
 inline constexpr int64_t softmax_elements = 1 << 13;    // more of it
 inline constexpr int64_t norm_elements = 1 << 13;
+inline constexpr int64_t pooled_elements = 1 << 16;  // read for windows
 inline constexpr int64_t batch_norm_elements = 1 << 14;
 inline constexpr int64_t optimizer_elements = 1 << 14;
 inline constexpr int64_t fourier_elements = 1 << 11;
@@ -37,6 +38,9 @@ inline constexpr uint64_t streaming_bytes = uint64_t{16} << 20;
 // Bytes of a row that softmax keeps in a scratch of its own, to write its result past the caches: the second cache has
 // 1 to 2 MB (both).
 inline constexpr int64_t softmax_scratch_bytes = 64 << 10;
+// Columns that softmax takes together, four lines of a cache of f32, and how long they may be for such a block to stay in the
+// second cache (Xeon without AMX).
+inline constexpr int64_t softmax_columns = 64, softmax_longest_column = 1 << 12;
 // Bytes of rows and of columns that a thread turns at a time: two lines of each of the source's rows, which a processor fetches in
 // pairs, and lines enough of the destination's that its pages stay in the address cache. Xeon: 42 GB/s of 54 that a copy has,
 // and 38 with 512 by 256 elements of f32, which is the best of 16 sizes on Zen 5.
@@ -49,6 +53,8 @@ inline constexpr int64_t reduction_tile = 512, reduction_columns = 2048;
 inline constexpr int64_t reduction_part = 1 << 16, reduction_parts = 128;
 // Rows whose gradients norms add up at a time, and lines that scans take at once: a line of a cache for each (Zen 5).
 inline constexpr int64_t norm_rows = 32, scan_lines = 32;
+// Lines along memory that scans take in turns, since each addition waits for the one before it (Xeon without AMX).
+inline constexpr int64_t scan_rows = 4;
 // Bytes that maxima fetch ahead: each of eight loads looks like a walk in large strides, and without it they reach half of
 // the memory's speed. Sums of f32 have smaller strides and are slower with it (Zen 5).
 inline constexpr int64_t reduction_fetch_bytes = 2048;

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "../constants.hpp"
+#include "../rounding.hpp"
 #include "../threads.hpp"
 #include "pooling.hpp"
 #include "tile/windows.hpp"
@@ -171,7 +173,8 @@ template <class T> void max_by_planes(const MaxPool<T>& pool) {
   const InsideBlocks<T> blocks(pool);
   const int64_t bands = (w.count[0] + blocks.rows() - 1) / blocks.rows();
   const int64_t work = blocks.rows() * w.count[1] * w.kernel[0] * w.kernel[1];
-  parallel_for(w.batch * w.channels * bands, std::max<int64_t>(1, 65536 / work),
+  parallel_for(w.batch * w.channels * bands,
+               std::max<int64_t>(1, constants::pooled_elements / work),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
                    const int64_t plane = i / bands, y = i % bands * blocks.rows();
@@ -217,7 +220,8 @@ template <class T> class SmallPlanes {
   void run() const {
     const int64_t planes = pool_.w.batch * pool_.w.channels;
     const int64_t work = together_ * windows_ * static_cast<int64_t>(taps_.offsets.size());
-    parallel_for((planes + together_ - 1) / together_, std::max<int64_t>(1, 65536 / work),
+    parallel_for(divide_up(planes, together_),
+                 std::max<int64_t>(1, constants::pooled_elements / work),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i)
                      take(i * together_, std::min(planes, (i + 1) * together_));
@@ -270,7 +274,8 @@ template <class T> void max_by_channels(const MaxPool<T>& pool) {
   const Taps<T> all(pool, {0, 0, w.kernel[0]}, {0, 0, w.kernel[1]});
   const Inside inside_rows(w, 0), inside_columns(w, 1);
   const int64_t work = w.kernel[0] * w.kernel[1] * w.channels;
-  parallel_for(w.batch * w.count[0] * w.count[1], std::max<int64_t>(1, 65536 / work),
+  parallel_for(w.batch * w.count[0] * w.count[1],
+               std::max<int64_t>(1, constants::pooled_elements / work),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
                    const int64_t x = i % w.count[1], rest = i / w.count[1];

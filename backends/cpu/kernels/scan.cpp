@@ -72,8 +72,9 @@ void scan_columns(const T* from, int64_t from_step, T* to, int64_t to_step, int6
   }
 }
 
-// Lines along memory, four at a time: each addition waits for the one before it.
-constexpr int64_t lines_in_turn = 4;
+constexpr int64_t lines_in_turn = constants::scan_rows;
+
+// Lines along memory, some in turns.
 template <class Join, class T>
 void scan_rows(const T* from, int64_t from_line, int64_t from_step, T* to, int64_t to_line,
                int64_t to_step, int64_t num_lines, int64_t count) {

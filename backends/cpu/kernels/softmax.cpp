@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "../constants.hpp"
+#include "../rounding.hpp"
 #include "host.hpp"
 #include "kernels/kernels.hpp"
 #include "tensor_view.hpp"
@@ -20,9 +21,7 @@ namespace {
 // Bytes of a row that is kept in a scratch of its own.
 constexpr int64_t largest_scratch = constants::softmax_scratch_bytes;
 
-// Columns that are taken together, four lines of a cache of f32, and how long they may be for such a block to stay in
-// the second cache.
-constexpr int64_t block_columns = 64, longest_column = 1 << 12;
+constexpr int64_t block_columns = constants::softmax_columns;
 
 class SoftmaxRun {
  public:
@@ -50,7 +49,7 @@ class SoftmaxRun {
   void operator()() {
     const bool as_it_lies = !load_ && in_stride_ == 1 && out_stride_ == 1;
     if (in_stride_ != 1 && rows_.rank > 0 && rows_.inner() > 1 && rows_.inner_stride(0) == 1 &&
-        rows_.inner_stride(1) == 1 && count_ <= longest_column)
+        rows_.inner_stride(1) == 1 && count_ <= constants::softmax_longest_column)
       return columns();
     const int64_t grain = std::max<int64_t>(1, constants::softmax_elements / count_);
     parallel_for(rows_.numel, grain, [&](int64_t begin, int64_t end) {
@@ -73,7 +72,7 @@ class SoftmaxRun {
 
   // Lines across memory, whose neighbours lie side by side: blocks of them, small floats in a scratch.
   void columns() {
-    const int64_t inner = rows_.inner(), blocks = (inner + block_columns - 1) / block_columns;
+    const int64_t inner = rows_.inner(), blocks = divide_up(inner, block_columns);
     const int64_t grain = std::max<int64_t>(
         1, constants::softmax_elements / (count_ * std::min(inner, block_columns)));
     parallel_for(rows_.numel / inner * blocks, grain, [&](int64_t begin, int64_t end) {
