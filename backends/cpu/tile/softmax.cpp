@@ -159,7 +159,7 @@ template <class T> void softmax(const SoftmaxRow& row) {
 template <class T, int vectors> class ColumnsOfVectors {
  public:
   ColumnsOfVectors(const SoftmaxColumns& columns, int64_t first, int64_t part)
-      : columns_(columns), part_(static_cast<size_t>(part)),
+      : columns_(columns), part_(static_cast<size_t>(part)), block_(block_of(columns.count)),
         in_(static_cast<const T*>(columns.in) + first), out_(static_cast<T*>(columns.out) + first) {
   }
 
@@ -177,9 +177,12 @@ template <class T, int vectors> class ColumnsOfVectors {
 
  private:
   using V = hn::Vec<Lanes<T>>;
-  // Rows whose terms are added up in T before they go to the totals: few for f64, whose totals have the same width, since
-  // errors grow with the longer of the two chains.
-  static constexpr int64_t block = sizeof(T) == 8 ? 8 : 64;
+
+  // Rows whose terms are added up in T before they go to the totals. Totals of f64 have the same width, so that both chains are short.
+  static int64_t block_of(int64_t count) {
+    if (sizeof(T) < sizeof(double)) return 64;
+    return std::max<int64_t>(8, static_cast<int64_t>(std::sqrt(static_cast<double>(count))));
+  }
 
   // Calls f(row, k, x, to) for the vectors of all rows.
   template <class F> HWY_INLINE void each_row(F f, int64_t begin = 0, int64_t end = -1) {
@@ -222,7 +225,7 @@ template <class T, int vectors> class ColumnsOfVectors {
   void shares(const V (&largest)[vectors]) {
     const Lanes<T> d;
     double totals[vectors * hn::MaxLanes(d)] = {};
-    for (int64_t row = 0; row < columns_.count; row += block) {
+    for (int64_t row = 0; row < columns_.count; row += block_) {
       V sums[vectors];
       for (V& sum : sums) sum = hn::Zero(d);
       each_row(
@@ -231,7 +234,7 @@ template <class T, int vectors> class ColumnsOfVectors {
             sums[k] = hn::Add(sums[k], e);
             store(k, e, to);
           },
-          row, std::min(columns_.count, row + block));
+          row, std::min(columns_.count, row + block_));
       add_lanes(sums, totals);
     }
     for (double& total : totals) total = 1 / total;
@@ -245,7 +248,7 @@ template <class T, int vectors> class ColumnsOfVectors {
   void logarithms(const V (&largest)[vectors]) {
     const Lanes<T> d;
     double totals[vectors * hn::MaxLanes(d)] = {}, ones[vectors * hn::MaxLanes(d)] = {};
-    for (int64_t row = 0; row < columns_.count; row += block) {
+    for (int64_t row = 0; row < columns_.count; row += block_) {
       V sums[vectors], largests[vectors];
       for (int k = 0; k < vectors; ++k) sums[k] = largests[k] = hn::Zero(d);
       each_row(
@@ -255,7 +258,7 @@ template <class T, int vectors> class ColumnsOfVectors {
             sums[k] = hn::Add(sums[k], hn::IfThenZeroElse(is_largest, exp_bounded(d, shifted)));
             largests[k] = hn::Add(largests[k], hn::IfThenElseZero(is_largest, hn::Set(d, 1)));
           },
-          row, std::min(columns_.count, row + block));
+          row, std::min(columns_.count, row + block_));
       add_lanes(sums, totals);
       add_lanes(largests, ones);
     }
@@ -269,6 +272,7 @@ template <class T, int vectors> class ColumnsOfVectors {
 
   SoftmaxColumns columns_;
   size_t part_;
+  int64_t block_;
   const T* in_;
   T* out_;
 };

@@ -104,6 +104,21 @@ TEST(Softmax, rows_of_every_length) {
   });
 }
 
+// Blocks of neighbouring columns, and what is left of them. Many terms of one size: their sum is where digits get lost.
+TEST(Softmax, columns_of_every_length_and_width) {
+  for_each_target([](const std::string&) {
+    for (uint32_t dtype : {BP_F32, BP_F64, BP_F16, BP_BF16})
+      for (int64_t count : {1, 2, 7, 8, 9, 63, 64, 65, 129})
+        for (int64_t width : {1, 3, 8, 16, 17, 64, 65, 135})
+          check(dtype, samples(dtype, Data(dtype, {2, count, width})), 1, tolerance_of(dtype));
+    Data a(BP_F64, {4096, 17});
+    std::mt19937 random(7);
+    for (int64_t i = 0; i < a.numel(); ++i)
+      set_number(a, BP_F64, i, static_cast<double>(random() % 65536) / 65536);
+    check(BP_F64, a, 0, 12 * 0x1p-53);  // 40 if 4096 terms are added up one after the other
+  });
+}
+
 TEST(Softmax, any_dimension_and_strides) {
   for (uint32_t dtype : {BP_F32, BP_F64, BP_BF16}) {
     for (int64_t dim : {0, 1, 2}) {
