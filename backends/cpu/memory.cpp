@@ -13,6 +13,8 @@
 #  include <emmintrin.h>
 #endif
 
+#include <backplane/plugin/process.hpp>
+
 #include "constants.hpp"
 #include "device.hpp"
 #include "host.hpp"
@@ -32,17 +34,12 @@ uint64_t round_up(uint64_t value, uint64_t to) {
   return (value + to - 1) / to * to;
 }
 
-// Mappings by their address, since release is not told how an allocation was made.
-struct Mappings {
-  std::mutex mutex;
-  std::unordered_map<uint64_t, uint64_t> bytes_at;
-};
-
-// Never destroyed: tensors in static variables may be released after our own statics.
-Mappings& mappings() {
-  static Mappings& all = *new Mappings;
-  return all;
-}
+// Bytes of mappings by their address, since release is not told how an allocation was made. Never destroyed: tensors in
+// static variables may be released after our own statics.
+using Mappings = std::unordered_map<uint64_t, uint64_t>;
+constinit std::mutex mappings_mutex;
+[[maybe_unused]] const bool forks_wait_for_mappings = bp_sdk::forks_wait_for<mappings_mutex>();
+Mappings& mappings = *new Mappings;
 
 // Aligned to huge pages, of which the kernel then makes the block: fewer faults when it is first
 // touched, and fewer misses of the address cache ever after.
@@ -51,9 +48,8 @@ bp_code map_block(uint64_t bytes, uint64_t alignment, bp_handle* out) {
   if (bytes > UINT64_MAX / 4 || alignment > UINT64_MAX / 4) return BP_OUT_OF_MEMORY;
   const uint64_t length = round_up(bytes, page_bytes);
   const uint64_t mapped = length + alignment - page_bytes;
-  Mappings& all = mappings();
-  const std::lock_guard lock(all.mutex);
-  all.bytes_at.reserve(all.bytes_at.size() + 1);
+  const std::lock_guard lock(mappings_mutex);
+  mappings.reserve(mappings.size() + 1);
 
   void* start = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) return BP_OUT_OF_MEMORY;
@@ -64,7 +60,7 @@ bp_code map_block(uint64_t bytes, uint64_t alignment, bp_handle* out) {
   if (tail != 0) munmap(reinterpret_cast<void*>(address + length), tail);
   madvise(reinterpret_cast<void*>(address), length, MADV_HUGEPAGE);  // a wish; may be refused
   try {
-    all.bytes_at.emplace(address, length);
+    mappings.emplace(address, length);
   } catch (...) {
     munmap(reinterpret_cast<void*>(address), length);
     return BP_OUT_OF_MEMORY;
@@ -95,11 +91,10 @@ void release(bp_device*, bp_handle handle) noexcept {
   if (handle == 0) return;
   void* address = reinterpret_cast<void*>(handle);
   if (handle % huge_page_bytes == 0) {
-    Mappings& all = mappings();
-    const std::lock_guard lock(all.mutex);
-    if (const auto found = all.bytes_at.find(handle); found != all.bytes_at.end()) {
+    const std::lock_guard lock(mappings_mutex);
+    if (const auto found = mappings.find(handle); found != mappings.end()) {
       munmap(address, found->second);
-      all.bytes_at.erase(found);
+      mappings.erase(found);
       return;
     }
   }

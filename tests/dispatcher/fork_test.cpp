@@ -119,6 +119,28 @@ TEST(Fork, while_other_threads_call_the_child_still_works) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// cpu keeps a list of its large blocks. Sizes that nobody had before are not served from what the host keeps.
+TEST(Fork, while_other_threads_take_large_blocks_the_child_can_do_so_too) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      while (!stop) {
+        static_cast<void>(bp::empty_tensor({std::int64_t{1} << 21}, bp::f32, bp::host_device()));
+        bp::empty_cache(bp::host_device());
+      }
+    });
+  for (int i = 0; i < 200; ++i)
+    EXPECT_EQ(in_child([] {
+                bp::empty_cache(bp::host_device());
+                return std::to_string(values(bp::ones({1 << 21}))[99]);
+              }),
+              "1.000000")
+        << i;
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(Fork, while_other_threads_load_plugins_and_count_calls_the_child_can_do_so_too) {
   const TemporaryFolder folder;
   const std::string theirs = folder.path() / "theirs.so", mine = folder.path() / "mine.so";

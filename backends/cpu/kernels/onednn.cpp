@@ -1,26 +1,22 @@
 #include "onednn.hpp"
 
 #include <atomic>
-#include <pthread.h>
 #include <string_view>
+
+#include <backplane/plugin/process.hpp>
 
 namespace bp::cpu {
 namespace {
 
-// Never destroyed: threads may end after our statics.
-std::mutex& making() {
-  static auto& one = *new std::mutex;
-  return one;
-}
+constinit std::mutex making;
+[[maybe_unused]] const bool forks_wait_for_making = bp_sdk::forks_wait_for<making>();
 
 std::atomic<const dnnl::engine*> engine{nullptr};
 
 }  // namespace
 
 std::unique_lock<std::mutex> while_making() {
-  [[maybe_unused]] static const int watched =
-      pthread_atfork([] { making().lock(); }, [] { making().unlock(); }, [] { making().unlock(); });
-  std::unique_lock lock(making());
+  std::unique_lock lock(making);
   if (!engine.load(std::memory_order_relaxed))
     engine.store(new dnnl::engine(dnnl::engine::kind::cpu, 0), std::memory_order_release);
   return lock;
