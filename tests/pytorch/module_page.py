@@ -47,8 +47,8 @@ TAIL = """
 | what you see | why | what to do |
 |---|---|---|
 | "encoder.layer.2.query: linear: input of shape [2, 5] has 5 features and weight of shape [4, 3] takes 3; make them equal" | the layer at this path got another size than it was made for | the path names the layer; print the model to see its sizes |
-| "linear: 'input' is on reference:0 and 'other' is on cpu:0; move one with to()" | the model and its input are on two devices | `model.to(device)`, or `to(x, device)` |
-| "linear: input is float64 and other is float32; cast one of them" | the input has another dtype than the parameters | `cast(x, f32)`, or `model.to(f64)` |
+| "linear: 'input' is on reference:0 and 'weight' is on cpu:0; move one with to()" | the model and its input are on two devices | `model.to(device)`, or `to(x, device)` |
+| "linear: input is float64 and weight is float32; cast one of them" | the input has another dtype than the parameters | `cast(x, f32)`, or `model.to(f64)` |
 | "LazyLinear: its parameters wait for the size of the input; call nn::materialize(model, x) first, ..." | a lazy layer was called before it had sizes | `nn::materialize(model, x)`, before the optimizer is made |
 | "load_state_dict: the dict does not fit the module, and nothing was loaded; ..." | keys are missing, unexpected or have another shape; the lines below list them | load into the same modules; `strict = false` only tolerates other keys |
 | "Module::to: int32 is not a dtype for parameters; ..." | parameters must be floating-point or complex | cast the input instead |
