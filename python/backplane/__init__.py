@@ -7,6 +7,7 @@ from . import _core
 from ._core import *  # noqa: F403: what a module of C++ defines is what it means to show
 from ._core import __version__, operators as _operators
 from ._exchange import from_dlpack, to_numpy as _to_numpy
+from ._later import import_later as _import_later
 
 for _name, _operator in _operators.items():
     globals().setdefault(_name, _operator)
@@ -48,9 +49,7 @@ _SAID_SO_HERE = {
 
 def __getattr__(name):
     if name in _LATER:
-        import importlib
-
-        return importlib.import_module("." + name, __name__)
+        return _import_later(name, __name__)
     if name in ("autocast", "GradScaler"):
         return getattr(__getattr__("amp"), name)
     if name == "default_generator":

@@ -307,6 +307,54 @@ def test_a_fork_while_products_are_prepared():
     """)
 
 
+# Every lock that a kernel's thread may hold at a fork must be free in the child, whatever the kernel.
+def test_a_fork_while_threads_compute_all_kinds_of_things():
+    assert_ends_silently("""
+        import os, random, signal, threading, backplane as bp
+        def product(size):
+            bp.ones(size(1, 700), 80) @ bp.ones(80, size(1, 700))
+        def large_blocks(size):
+            kept = [bp.zeros(size(1, 4_000_000)) for _ in range(3)]
+            bp.empty_cache()
+        def convolution(size):
+            x = bp.ones(size(1, 4), size(1, 17), size(8, 40), size(8, 40))
+            bp.conv2d(x, bp.ones(size(1, 20), x.shape[1], 3, 3, requires_grad=True)).sum().backward()
+        def system(size):
+            n = size(2, 60)
+            bp.linalg_inv(bp.randn(n, n) + bp.eye(n) * n)
+        def order(size):
+            x = bp.randn(size(2, 100_000))
+            x.sort(); x.cumsum(0); bp.softmax(x, 0)
+        def norm(size):
+            x = bp.randn(size(1, 64), size(2, 512), requires_grad=True)
+            bp.layer_norm(x, [x.shape[1]]).sum().backward()
+        def spectrum(size):
+            bp.fft.fft(bp.randn(size(2, 5000)))
+        def chain(size):
+            ((bp.ones(size(1, 3_000_000)) + 1) * 3 - 0.5).tanh().relu().sum().item()
+        kinds = [product, large_blocks, convolution, system, order, norm, spectrum, chain]
+        stop = False
+        def work(seed):
+            numbers = random.Random(seed)
+            while not stop:
+                numbers.choice(kinds)(numbers.randrange)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+        for thread in threads: thread.start()
+        def works_in_a_child(seed):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                numbers = random.Random(seed)
+                for kind in numbers.sample(kinds, len(kinds)): kind(numbers.randrange)
+                os._exit(0)
+            return os.waitpid(child, 0)[1] == 0
+        works = all(works_in_a_child(seed) for seed in range(20))
+        stop = True
+        for thread in threads: thread.join()
+        assert works
+    """)
+
+
 def test_tensors_go_through_pipes(tmp_path):
     (tmp_path / "work.py").write_text("def double(x):\n    return x * 2\n")
     program = f"""

@@ -119,7 +119,7 @@ TEST(Fork, while_other_threads_call_the_child_still_works) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// cpu keeps a list of its large blocks. Sizes that nobody had before are not served from what the host keeps.
+// cpu keeps a list of its large blocks; without what the host keeps, each one is asked for there.
 TEST(Fork, while_other_threads_take_large_blocks_the_child_can_do_so_too) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;

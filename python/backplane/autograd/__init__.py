@@ -3,6 +3,7 @@
 from .. import _core
 from .._core import Tensor, backward, grad, is_grad_enabled, saved_tensors_hooks
 from .._gradcheck import gradcheck, gradgradcheck
+from .._later import import_later as _import_later
 
 __all__ = [
     "Function",
@@ -24,10 +25,8 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name == "functional":  # imported when it is first used
-        import importlib
-
-        return importlib.import_module(".functional", __name__)
+    if name == "functional":
+        return _import_later(name, __name__)
     raise AttributeError(f"module 'backplane.autograd' has no attribute '{name}'")
 
 

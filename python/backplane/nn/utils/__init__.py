@@ -1,7 +1,6 @@
 """Gradients of limited size, parameters as one vector, computed members, and sequences of several lengths."""
 
-import importlib
-
+from ..._later import import_later as _import_later
 from . import rnn
 from .gradients import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .vectors import parameters_to_vector, vector_to_parameters
@@ -19,5 +18,5 @@ __all__ = [
 
 def __getattr__(name):
     if name in ("parametrizations", "parametrize", "stateless"):  # they need modules, which need what is here
-        return importlib.import_module(f".{name}", __name__)
+        return _import_later(name, __name__)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
