@@ -97,6 +97,12 @@ struct CommandLine {
     run->add_option("--waivers", options.waivers,
                     "What may fail, why, and until when (conformance.yaml)")
         ->type_name("FILE");
+    run->add_option("--through", options.through,
+                    "PyTorch's samples, or ONNX's node tests, in place of our own cases")
+        ->check(CLI::IsMember({"pytorch", "onnx"}));
+    run->add_option("--python", options.python,
+                    "The Python that has what --through needs; python3 by default")
+        ->type_name("PATH");
     run->add_flag("--quiet", options.quiet, "No progress, only failures");
 
     CLI::App* list =

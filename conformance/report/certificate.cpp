@@ -34,7 +34,7 @@ void write_certificate(const Run& run, const Summary& summary, const std::string
   subject["kernels"] = run.subject.kernels.size();
   // Where it lay says nothing elsewhere; the digest says which it was.
   subject["library"] = std::filesystem::path(run.subject.library).filename();
-  const nlohmann::ordered_json certificate = {
+  nlohmann::ordered_json certificate = {
       {"certificate", 1},
       {"tool", run.header.at("tool")},
       {"profile", summary.profile},
@@ -46,6 +46,12 @@ void write_certificate(const Run& run, const Summary& summary, const std::string
       {"waivers", run.header.value("waivers", nlohmann::json::array())},
       {"host", run.header.value("host", nlohmann::json())},
       {"summary", to_json(summary)}};
+  if (!suite_of(run).empty())
+    certificate["through"] = run.header["through"];
+  else if (const nlohmann::json sections = sections_of(std::filesystem::path(journal).parent_path(),
+                                                       run.subject.library_sha256);
+           !sections.empty())
+    certificate["sections"] = sections;
   write_whole_file(path, certificate.dump(2) + "\n");
 }
 

@@ -45,6 +45,11 @@ int certify_report(const Options& options) {
                 fmt::format("certify: {} is not a complete report: {}", folder, why));
   };
   if (!run.ended || run.interrupted) refuse("the run was interrupted; --resume continues it");
+  if (!suite_of(run).empty())
+    refuse(
+        fmt::format("it is of the tests of {}, which give no level; certify the report of "
+                    "Backplane's own cases, whose folder this one lies in",
+                    suite_of(run)));
   if (!is_whole(run)) refuse("it has only some of the cases of its level (a filter or a shard)");
   if (!run.doubled.empty()) refuse(fmt::format("case {} is there twice", run.doubled[0]));
   std::vector<Waiver> waivers;
@@ -56,7 +61,8 @@ int certify_report(const Options& options) {
   }
   if (options.files.size() > 1) write_reports(folder, options.waivers, nullptr);
   write_certificate(run, summary, journal, folder + "/certificate.json");
-  fmt::print("certificate: {}/certificate.json\n", folder);
+  fmt::print("{}certificate: {}/certificate.json\n",
+             text_of_sections(sections_of(folder, run.subject.library_sha256)), folder);
   if (options.install) install_certificate(run, folder + "/certificate.json");
   return 0;
 }

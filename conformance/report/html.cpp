@@ -162,7 +162,7 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
   page["levels"] = nlohmann::json::array();
   for (std::size_t i = 0; i < summary.levels.size(); ++i) {
     const Count& c = summary.levels[i];
-    if (c.run != 0)
+    if (c.run != 0 && suite_of(run).empty())
       page["levels"].push_back(
           {fmt::format("L{}", i), c.run, c.correct, c.native, c.failed, c.waived, c.unsupported});
   }

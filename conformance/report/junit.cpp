@@ -37,9 +37,11 @@ void write_junit(const Run& run, const std::string& path) {
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
   for (int level = 0; level < 6; ++level)
     if (tests[level] != 0)
-      text += fmt::format(
-          "<testsuite name=\"{} L{}\" tests=\"{}\" failures=\"{}\">\n{}</testsuite>\n",
-          escape_markup(run.subject.device), level, tests[level], failures[level], suites[level]);
+      text +=
+          fmt::format("<testsuite name=\"{} {}\" tests=\"{}\" failures=\"{}\">\n{}</testsuite>\n",
+                      escape_markup(run.subject.device),
+                      suite_of(run).empty() ? fmt::format("L{}", level) : suite_of(run),
+                      tests[level], failures[level], suites[level]);
   write_whole_file(path, text + "</testsuites>\n");
 }
 

@@ -22,7 +22,11 @@ std::string quoted(const std::string& text) {
 
 std::string repeating_command(const std::string& case_name, const nlohmann::json& header) {
   std::string command = "backplane conform";
-  if (is_aggregate(case_name)) {
+  if (header.contains("through")) {
+    command += fmt::format(
+        " --through {} --profile {} --filter {}", header["through"].at("suite").get<std::string>(),
+        header.at("selection").at("profile").get<std::string>(), quoted(case_name));
+  } else if (is_aggregate(case_name)) {
     const std::string row = case_name.substr(std::string_view("probe:bias.").size());
     const nlohmann::json& selection = header.at("selection");
     command += fmt::format(" --profile {} --seed {} --filter {}",

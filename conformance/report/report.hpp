@@ -44,6 +44,11 @@ std::string unit_text(const Subject& subject);
 std::string correct_text(const Run& run, const Summary& summary);
 std::string native_text(const Run& run, const Summary& summary);
 
+// Of a run through another project's tests, which says nothing of levels: "pytorch"; empty for our own cases.
+std::string suite_of(const Run& run);
+// Of such a run's cases, in any order.
+std::string digest_of_names(std::vector<std::string> names);
+
 // Whether a failing or unsupported record is excused by one of them (not by a challenge, nor after its day).
 bool is_waived(const Record& record, const std::vector<Waiver>& waivers);
 bool is_failure(const Record& record);  // anything but pass and unsupported
@@ -62,6 +67,10 @@ void write_html(const Run& run, const Summary& summary, const std::vector<Waiver
 void write_badge(const Summary& summary, const std::string& path);
 // All of them into the folder of the journal, and the summary printed (not to null); the exit code.
 int write_reports(const std::string& folder, const std::string& waivers, std::FILE* to);
+
+// The sections of a certificate for journals of --through below its folder, if they are of the same library; and as text.
+nlohmann::json sections_of(const std::string& folder, const std::string& library_sha256);
+std::string text_of_sections(const nlohmann::json& sections);
 
 // A certificate: JSON with subject, digests, summary and the digest of the journal beside it.
 void write_certificate(const Run& run, const Summary& summary, const std::string& journal,

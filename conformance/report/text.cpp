@@ -44,7 +44,7 @@ std::string numerics_line(const Numerics& numerics) {
 }
 
 std::string standing(const Run& run, int good, int level, const std::vector<std::string>& dtypes) {
-  if (!is_whole(run))
+  if (!is_whole(run) || !suite_of(run).empty())
     return fmt::format("{} of the {} cases that were run", good, run.records.size());
   if (level < 0) return "no level";
   return fmt::format("L{}{}", level,
@@ -75,12 +75,13 @@ std::string text_summary(const Run& run, const Summary& summary) {
   text += fmt::format("{:<6}{:>8}{:>9}{:>8}{:>8}{:>8}{:>13}\n", "level", "cases", "correct",
                       "native", "failed", "waived", "unsupported");
   for (std::size_t level = 0; level < summary.levels.size(); ++level)
-    if (summary.levels[level].run != 0)
+    if (summary.levels[level].run != 0 && suite_of(run).empty())
       text += count_line(fmt::format("L{}", level), summary.levels[level]);
   text += count_line("all", summary.total);
   text += fmt::format("correct  {}\nnative   {}\n", correct_text(run, summary),
                       native_text(run, summary));
-  if (!is_whole(run)) text += "a part: a level needs all cases of a profile\n";
+  if (!is_whole(run) && suite_of(run).empty())
+    text += "a part: a level needs all cases of a profile\n";
   text += numerics_line(run.subject.numerics) + accuracy_lines(run);
   if (!summary.excused.empty())
     text += fmt::format("excused (their shape depends on data): {}\n",

@@ -51,6 +51,26 @@ nlohmann::json read_certificate(const std::string& path) {
   return json;
 }
 
+// The tests of other projects are counted again; which they are is known to their own packages alone.
+void check_sections(const fs::path& folder, const nlohmann::json& certificate, Examination& out) {
+  const nlohmann::json certified = certificate.value("sections", nlohmann::json::object());
+  const nlohmann::json counted = sections_of(folder, certificate.at("subject").value("sha256", ""));
+  for (const auto& [suite, section] : certified.items())
+    out.check(counted.contains(suite) && counted[suite] == section,
+              fmt::format("the section \"{}\"", suite),
+              fmt::format("the section \"{}\" is not what {} gives", suite,
+                          (folder / suite / "journal.jsonl").string()));
+}
+
+// Of a journal of --through.
+void check_names(const Run& run, Examination& out) {
+  std::vector<std::string> names;
+  for (const Record& record : run.records) names.push_back(record.name);
+  out.check(run.doubled.empty() && digest_of_names(names) == run.header.at("digest"),
+            fmt::format("all {} cases are there", names.size()),
+            "the journal's cases are not those of its header");
+}
+
 // A record that contradicts itself was not written by the runner.
 bool is_plausible(const Record& record) {
   const Verdict& verdict = record.verdict;
@@ -234,7 +254,8 @@ int verify_certificate(const Options& options) {
             "the digest of the must-run list in the journal",
             "the certificate and its journal name two different must-run lists");
   out.check(run.ended && !run.interrupted, "the run came to its end", "the run was interrupted");
-  check_cases(run, out);
+  suite_of(run).empty() ? check_cases(run, out) : check_names(run, out);
+  check_sections(fs::path(path).parent_path(), certificate, out);
   check_verdicts(run, certificate, out);
   check_library(run, certificate, options, out);
   if (!options.rerun.empty()) check_again(run, options, out);

@@ -28,6 +28,7 @@ struct Options {
   bool resume = false, quiet = false;
   bool older = false;  // the exam counts results of earlier builds of its plugin
   std::string waivers;
+  std::string through, python;  // pytorch or onnx, and who runs it
   // Of single subcommands.
   std::string name;                 // repro, shrink, explain: a case
   bool debugger = false;            // repro
@@ -46,6 +47,7 @@ struct Options {
 };
 
 int run_conform(const Options& options);
+int run_through(const Options& options);
 int list_cases(const Options& options);
 int repro_case(const Options& options);
 int shrink_case(const Options& options);
@@ -66,6 +68,12 @@ Selection read_selection(const nlohmann::json& json);
 // The device opened and described by a worker.
 Bench bench_of(const Options& options);
 int jobs_of(const Options& options);
+// "conform-acme-0", where a device's reports lie.
+std::string usual_folder(const std::string& device);
+// The folder of a report, made if it is missing; `usual` without --out.
+std::string folder_of(const Options& options, const std::string& usual);
+// The header of a journal, but for "selection", "digest" and "cases".
+nlohmann::json header_of(const Bench& bench, const Options& options);
 // The journal of a report's folder, or the path itself if it is a file.
 std::string journal_of(const std::string& report);
 

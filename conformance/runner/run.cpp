@@ -41,20 +41,6 @@ nlohmann::json describe_host() {
           {"cores", std::thread::hardware_concurrency()}};
 }
 
-std::string folder_of(const Options& options) {
-  std::string folder = options.out;
-  if (folder.empty()) {
-    folder = "conform-" + options.device;
-    std::replace(folder.begin(), folder.end(), ':', '-');
-  }
-  std::error_code problem;
-  fs::create_directories(folder, problem);
-  if (problem)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("conform: cannot make the folder {}: {}", folder, problem.message()));
-  return folder;
-}
-
 // A run in the making: the folder, its journal, and which cases are still to be run.
 struct Going {
   std::string folder, path;
@@ -67,17 +53,11 @@ struct Going {
     std::error_code none;
     if (fs::is_regular_file(path)) fs::rename(path, folder + "/journal.old.jsonl", none);
     journal = std::make_unique<Journal>(path, /*resume=*/false);
-    journal->write({{"run",
-                     {{"tool", "backplane-conform " BP_VERSION},
-                      {"subject", to_json(bench.subject)},
-                      {"selection", to_json(selection)},
-                      {"challenge", options.challenge},
-                      {"environment", options.environment},
-                      {"plugin", bench.plan.plugin},
-                      {"digest", digest_of(cases)},
-                      {"cases", cases.size()},
-                      {"started", now_seconds()},
-                      {"host", describe_host()}}}});
+    nlohmann::json header = header_of(bench, options);
+    header["selection"] = to_json(selection);
+    header["digest"] = digest_of(cases);
+    header["cases"] = cases.size();
+    journal->write({{"run", header}});
   }
 
   void go_on(const Bench& bench) {
@@ -124,7 +104,34 @@ bool has_journal(const std::string& path) {
 
 }  // namespace
 
+std::string usual_folder(const std::string& device) {
+  std::string folder = "conform-" + device;
+  std::replace(folder.begin(), folder.end(), ':', '-');
+  return folder;
+}
+
+std::string folder_of(const Options& options, const std::string& usual) {
+  const std::string folder = options.out.empty() ? usual : options.out;
+  std::error_code problem;
+  fs::create_directories(folder, problem);
+  if (problem)
+    throw_error(ErrorClass::bad_argument,
+                fmt::format("conform: cannot make the folder {}: {}", folder, problem.message()));
+  return folder;
+}
+
+nlohmann::json header_of(const Bench& bench, const Options& options) {
+  return {{"tool", "backplane-conform " BP_VERSION},
+          {"subject", to_json(bench.subject)},
+          {"challenge", options.challenge},
+          {"environment", options.environment},
+          {"plugin", bench.plan.plugin},
+          {"started", now_seconds()},
+          {"host", describe_host()}};
+}
+
 int run_conform(const Options& options) {
+  if (!options.through.empty()) return run_through(options);
   if (!options.waivers.empty()) read_waivers(options.waivers);  // a bad one is better known now
   std::optional<InterruptGuard> guard(std::in_place);  // finding the cases takes a while, too
   const Selection selection = selection_of(options);
@@ -135,7 +142,7 @@ int run_conform(const Options& options) {
     throw_error(ErrorClass::bad_argument,
                 fmt::format("conform: no case matches {}", fmt::join(selection.filters, " ")));
   going.num_cases = going.cases.size();
-  going.folder = folder_of(options);
+  going.folder = folder_of(options, usual_folder(options.device));
   going.path = going.folder + "/journal.jsonl";
   if (options.resume && has_journal(going.path))
     going.go_on(bench);

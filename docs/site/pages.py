@@ -15,7 +15,7 @@ GROUPS = {
     "From Python": ["python", "reference_python", "coverage/python", "torch", "onnxruntime"],
     "From C++": ["nn", "optim", "data", "serialize", "amp", "group_cpp"],
     "Write a backend": ["write_a_backend", "abi", "level_zero"],
-    "Operators": ["operators", "coverage", "add_an_operator", "opinfo", "coverage/onnx", "coverage/onnx_node_tests",
+    "Operators": ["operators", "coverage", "add_an_operator", "opinfo", "coverage/pytorch", "coverage/onnx", "coverage/onnx_node_tests",
                   "group_operators"],
     "The suite": ["conformance", "conformance_exam", "testing", "certificates/README"],
     "Inside": ["architecture", "group_decisions", "group_notes"],

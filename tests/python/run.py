@@ -26,7 +26,7 @@ def main():
             return SKIPPED
     if "onnxruntime" in options.file.parts:
         python = options.build.parent / "peers" / "ortvenv" / "bin" / "python"
-        if not python.exists():
+        if not python.exists() and not options.python:
             print("skipped: ONNX Runtime is not installed; make build/peers/ortvenv by dependencies/pip-onnxruntime.txt")
             return SKIPPED
     if options.python:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import onnxruntime
 
-__all__ = ["devices", "library_path", "register", "session", "unserved"]
+__all__ = ["devices", "host_calls", "library_path", "register", "session", "unserved"]
 
 NAME = "BackplaneExecutionProvider"
 _registered = False
@@ -54,7 +54,16 @@ def session(model, device, options=None, strict=False):
 
 def unserved():
     """Why nodes were left to others since the last call, as ["StringConcat 'node_3': ..."]: of sessions that were made."""
+    return _take("unserved").splitlines()
+
+
+def host_calls():
+    """The rows of Backplane's table that its host computed for a device since the last call, as ["sort"]: of all sessions that ran."""
+    return _take("host_calls").split()
+
+
+def _take(what):
     register()
-    take = ctypes.CDLL(library_path()).backplane_onnxruntime_take_unserved
+    take = getattr(ctypes.CDLL(library_path()), f"backplane_onnxruntime_take_{what}")
     take.restype = ctypes.c_char_p
-    return take().decode().splitlines()
+    return take().decode()

@@ -126,3 +126,17 @@ BP_ONNX_EXPORT const char* backplane_onnxruntime_take_unserved() noexcept {
   }
   return text.c_str();
 }
+
+// The same with the rows that Backplane's host computed for devices since this was asked last: "sort unique".
+BP_ONNX_EXPORT const char* backplane_onnxruntime_take_host_calls() noexcept {
+  static thread_local std::string text;
+  try {
+    text.clear();
+    for (const bp::CallCount& row : bp::call_counts())
+      if (row.calls[static_cast<unsigned>(bp::Rung::host)] != 0) text += row.op + " ";
+    bp::reset_call_counts();
+  } catch (...) {
+    return "";
+  }
+  return text.c_str();
+}

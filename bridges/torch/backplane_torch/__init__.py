@@ -8,7 +8,9 @@ from pathlib import Path
 
 import torch
 
-__all__ = ["calls", "cpu_calls", "devices", "is_strict", "reset_cpu_calls", "served_operators", "set_strict"]
+__all__ = [
+    "calls", "cpu_calls", "devices", "host_calls", "is_strict", "reset_calls", "reset_cpu_calls", "served_operators", "set_strict",
+]  # fmt: skip
 
 
 def _load():
@@ -23,10 +25,11 @@ def _load():
         )
     torch.utils.rename_privateuse1_backend("backplane")
     torch.ops.load_library(str(folder / "libbackplane_torch.so"))
-    from . import device_module
+    from . import device_module, refusals
 
     torch._register_device_module("backplane", device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    refusals.refuse_inductor()
 
 
 def devices():
@@ -60,6 +63,16 @@ def served_operators():
 def calls():
     """How Backplane served the calls, as a table for a person: native, generated, decomposed, by the host."""
     return torch.ops.backplane.calls_by_rung()
+
+
+def host_calls():
+    """The rows of Backplane's table that its host computed for a device, since `reset_calls`: ["sort"]."""
+    return torch.ops.backplane.host_calls()
+
+
+def reset_calls():
+    """Sets to 0 what `calls` and `host_calls` count."""
+    torch.ops.backplane.reset_calls()
 
 
 if not hasattr(torch, "backplane"):

@@ -65,6 +65,12 @@ void set_generator_state(std::int64_t index, std::int64_t seed, std::int64_t off
 void seed_device(std::int64_t index, std::int64_t seed) {
   set_generator_state(index, seed, 0);
 }
+std::vector<std::string> host_calls() {
+  std::vector<std::string> names;
+  for (const CallCount& row : call_counts())
+    if (row.calls[static_cast<unsigned>(Rung::host)] != 0) names.push_back(row.op);
+  return names;
+}
 std::string calls_by_rung() {
   return format_call_counts();
 }
@@ -89,6 +95,8 @@ TORCH_LIBRARY(backplane, library) {
   library.def("served_operators", served);
   library.def("unmatched_names", unmatched_names);
   library.def("calls_by_rung", calls_by_rung);
+  library.def("host_calls", host_calls);
+  library.def("reset_calls", [] { reset_call_counts(); });
 }
 
 }  // namespace

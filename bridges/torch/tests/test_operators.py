@@ -27,6 +27,11 @@ def test_no_composite_operator_is_hidden():
         assert not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CompositeImplicitAutograd"), name
 
 
+def test_the_page_of_all_operators_is_current():
+    done = subprocess.run([sys.executable, HERE / "coverage_page.py", "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("part", [36])  # one in sixty of the operators
 @pytest.mark.parametrize("backward", [False, True])
 def test_samples_are_right(part, backward):

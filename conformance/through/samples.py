@@ -1,0 +1,195 @@
+"""OpInfo's own samples, those of the wheel torch, on a device against PyTorch's CPU: the cases of `backplane conform --through pytorch`.
+
+A case is an operator in a dtype, forward or backward: pytorch:nn.functional.gelu[f32], pytorch:nn.functional.gelu[f32]/backward."""
+
+import os
+
+TITLE = "PyTorch's samples"
+NEEDS = ["torch", "backplane-torch", "numpy", "expecttest", "scipy"]
+SHORT = {"float32": "f32", "float64": "f64", "int64": "i64", "bool": "bool", "bfloat16": "bf16"}
+MORE = {"float16": "f16", "int8": "i8", "int16": "i16", "int32": "i32", "uint8": "u8", "complex64": "c64"}
+# By profile: dtypes, those with derivatives, samples.
+PROFILES = {
+    "quick": ({"float32": "f32"}, (), 4),
+    "normal": (SHORT, ("float32",), 12),
+    "full": (SHORT | MORE, ("float32", "float64"), 1000),
+}
+_found = {}
+
+SKIPPED = {  # results that are random, or not defined, or about something else than values
+    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "bernoulli", "cauchy",
+    "exponential", "geometric", "log_normal", "multinomial", "normal", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "uniform", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
+    "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "pca_lowrank",
+    "svd_lowrank", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d", "randperm", "rand",
+    "nn.functional.multi_head_attention_forward", "to_sparse", "sparse.sampled_addmm", "sparse.mm", "resize_",
+    "resize_as_", "normal.number_mean",
+    # eigenvectors have any phase; PyTorch needs indices of tensor_split on the CPU
+    "linalg.eig", "linalg.eigvals", "linalg.eigh", "tensor_split", "torch.ops.aten._flash_attention_forward",
+    "torch.ops.aten._efficient_attention_forward", "signal.windows",
+}  # fmt: skip
+MAX_SAMPLES = 12
+# Which of equal elements is named is nobody's promise: their values alone are compared.
+TIES = {"sort", "topk", "kthvalue", "mode", "msort", "argsort"}
+
+
+def close(torch, ours, theirs, dtype, is_norm=False):
+    """Raises where they are not. Floating results may differ by `rtol` of each element and `atol` of the largest (of 1 at least): an
+    element that is small beside others is held to no more than these, since sums of large terms lose what they lose."""
+    from torch.utils import _pytree as tree
+
+    ours, theirs = tree.tree_leaves(ours), tree.tree_leaves(theirs)
+    if len(ours) != len(theirs):
+        raise AssertionError(f"{len(ours)} results and not {len(theirs)}")
+    tolerances = {torch.float32: (1e-4, 5e-5), torch.float64: (1e-7, 1e-8), torch.bfloat16: (2e-2, 2e-2), torch.complex64: (1e-4, 2e-5)}
+    for ours_part, theirs_part in zip(ours, theirs):
+        if isinstance(theirs_part, torch.Tensor):
+            rtol, atol = tolerances.get(theirs_part.dtype, (1e-5, 1e-6))
+            if dtype == torch.bfloat16:
+                rtol, atol = 3e-2, 3e-2
+                if is_norm and ours_part.dtype == torch.float32:  # as CUDA, we keep statistics of norms in it
+                    theirs_part = theirs_part.to(torch.float32)
+            if theirs_part.is_floating_point() and theirs_part.numel():
+                atol *= max(1.0, theirs_part.detach().abs().nan_to_num(0, 0, 0).max().item())
+            torch.testing.assert_close(ours_part.detach().cpu(), theirs_part.detach(), rtol=rtol, atol=atol, equal_nan=True)
+        elif ours_part != theirs_part and not (ours_part != ours_part and theirs_part != theirs_part):
+            raise AssertionError(f"{ours_part} and not {theirs_part}")
+
+
+def moved(torch, value, device):
+    from torch.utils import _pytree as tree
+
+    def move(leaf):
+        if isinstance(leaf, torch.Tensor):
+            return leaf.detach().to(device).requires_grad_(leaf.requires_grad)
+        return torch.device(device) if isinstance(leaf, torch.device) else leaf
+
+    return tree.tree_map(move, value)
+
+
+def values_of(op, result, arguments):
+    """Of an operator of TIES: the values, without their places."""
+    if op.name != "argsort":
+        return result[0] if isinstance(result, tuple) else result
+    values, given, options = arguments
+    dim = options.get("dim", given[0] if given and not isinstance(given[0], bool) else -1)
+    return values.gather(dim, result) if values.dim() else values
+
+
+def gradients(torch, result, inputs):
+    from torch.utils import _pytree as tree
+
+    outputs = [leaf for leaf in tree.tree_leaves(result) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    leaves = [leaf for leaf in tree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+    if not outputs or not leaves:
+        return []
+    weights = []
+    for number, output in enumerate(outputs):
+        made = torch.Generator().manual_seed(number)
+        weights.append(torch.randn(output.shape, generator=made, dtype=torch.float64).to(output.dtype).to(output.device))
+    found = torch.autograd.grad(outputs, leaves, weights, allow_unused=True)
+    return [torch.zeros(()) if gradient is None else gradient for gradient in found]
+
+
+def try_operator(torch, bridge, op, dtype, device, backward, most=MAX_SAMPLES):
+    """(samples, wrong samples with their errors, operators of PyTorch's CPU, operators of Backplane's host)."""
+    wrong, count, host = [], 0, set()
+    bridge.reset_cpu_calls()
+    torch.manual_seed(0)
+    for sample in op.sample_inputs("cpu", dtype, requires_grad=backward):
+        if count == most:
+            break
+        if sample.kwargs.get("dropout_p"):
+            continue
+        arguments = (sample.input, sample.args, sample.kwargs)
+        try:
+            ours_arguments = moved(torch, arguments, device)
+            expected = op.op(sample.input, *sample.args, **sample.kwargs)
+            if backward:
+                expected = gradients(torch, expected, arguments)
+        except Exception:  # noqa: BLE001 what PyTorch's CPU does not do is not asked of us
+            continue
+        count += 1
+        bridge.reset_calls()
+        try:
+            result = op.op(ours_arguments[0], *ours_arguments[1], **ours_arguments[2])
+            if backward:
+                result = gradients(torch, result, ours_arguments)
+            host.update(bridge.host_calls())
+            if op.name in TIES and not backward:
+                result, expected = values_of(op, result, ours_arguments), values_of(op, expected, arguments)
+            close(torch, result, expected, dtype, "norm" in op.name)
+        except Exception as error:  # noqa: BLE001
+            wrong.append(f"{type(error).__name__}: {str(error)[:300]}")
+    return count, wrong, sorted(bridge.cpu_calls()), sorted(host)
+
+def load():
+    """Imports all that needs no device: a process that is forked afterwards opens it. Raises ImportError."""
+    import importlib.util
+    import warnings
+
+    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # asks no driver that a fork could not use
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    if importlib.util.find_spec("backplane_torch") is None:
+        raise ImportError("No module named 'backplane_torch'")
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    _found["operators"] = op_db
+
+
+def versions():
+    import torch
+
+    return {"torch": torch.__version__}
+
+
+def is_compared(name, variant):
+    skipped = name in SKIPPED or name.startswith(("signal.", "_refs"))
+    return not skipped and variant != "partial_views"  # of a storage that does not come along
+
+
+def problem_of(device):
+    import backplane_torch
+
+    known = backplane_torch.devices()
+    return None if device in known else f"PyTorch has no {device}; backplane_torch.devices() are {', '.join(known)}"
+
+
+def cases(profile):
+    """[(operator, its cases)], which `run` then takes."""
+    import torch
+
+    dtypes, derivatives, most = PROFILES[profile]
+    groups = []
+    for op in _found["operators"]:
+        if not is_compared(op.name, op.variant_test_name):
+            continue
+        name = op.name + ("." if op.variant_test_name else "") + op.variant_test_name
+        group = []
+        for dtype, short in dtypes.items():
+            if getattr(torch, dtype) in op.dtypes:
+                group.append((f"pytorch:{name}[{short}]", (op, dtype, False, most)))
+            if dtype in derivatives and op.supports_autograd and getattr(torch, dtype) in op.backward_dtypes:
+                group.append((f"pytorch:{name}[{short}]/backward", (op, dtype, True, most)))
+        _found.update(group)
+        groups.append((name, [case for case, _ in group]))
+    return groups
+
+
+def run(case, device):
+    import torch
+
+    import backplane_torch
+
+    op, dtype, backward, most = _found[case]
+    place = f"backplane:{backplane_torch.devices().index(device)}"
+    count, wrong, cpu, host = try_operator(torch, backplane_torch, op, getattr(torch, dtype), place, backward, most)
+    if wrong:
+        return {"outcome": "fail", "why": f"{len(wrong)} of {count} samples: {' '.join(wrong[0].split())}"}
+    if not count:
+        return {"outcome": "unsupported", "why": "PyTorch's CPU computes none of these samples"}
+    return {"outcome": "pass", "rung": "host" if cpu or host else "native", "by_cpu": cpu, "by_host": host}
