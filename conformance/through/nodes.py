@@ -132,10 +132,15 @@ def versions():
     return {"onnx": onnx.__version__, "onnxruntime": onnxruntime.__version__}
 
 
-def problem_of(device):
+def open_bridge(device):
+    os.environ["BACKPLANE_ONNXRUNTIME_FIRST"] = device  # of those that ONNX Runtime has room for
     import backplane_onnxruntime
 
-    known = backplane_onnxruntime.devices()
+    return backplane_onnxruntime
+
+
+def problem_of(device):
+    known = open_bridge(device).devices()
     return None if device in known else f"ONNX Runtime has no {device}; backplane_onnxruntime.devices() are {', '.join(known)}"
 
 
@@ -154,11 +159,10 @@ def cases(profile):
 
 
 def run(case, device):
-    import backplane_onnxruntime
-
-    backplane_onnxruntime.host_calls()
+    bridge = open_bridge(device)
+    bridge.host_calls()
     verdict, reason = run_case(_found[case], device)
-    host = backplane_onnxruntime.host_calls()
+    host = bridge.host_calls()
     if verdict == "passed":
         return {"outcome": "pass", "rung": "host" if host else "native", "by_host": host}
     return {"outcome": "fail" if verdict == "failed" else "unsupported", "why": f"{verdict}: {reason}"}

@@ -1,6 +1,9 @@
 // What ONNX Runtime calls first: from this library to devices, and from a device to a provider.
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <backplane/backplane.hpp>
 #include <backplane/runtime/device_registry.hpp>
@@ -21,6 +24,18 @@ struct Pairs {
   Pairs& operator=(const Pairs&) = delete;
 };
 
+// ONNX Runtime takes eight devices: BACKPLANE_ONNXRUNTIME_FIRST names one that is to be among them.
+std::vector<const DeviceRecord*> devices_in_order() {
+  const char* first = std::getenv("BACKPLANE_ONNXRUNTIME_FIRST");
+  std::vector<const DeviceRecord*> records;
+  for (const DeviceRecord* record : registered_devices())
+    if (record->backend) records.push_back(record);  // not meta
+  std::stable_partition(records.begin(), records.end(), [&](const DeviceRecord* record) {
+    return first != nullptr && record->name == first;
+  });
+  return records;
+}
+
 // All devices of all plugins, over the hardware that ONNX Runtime names: it has no say in what we find.
 void list_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* hardware,
                   std::size_t num_hardware, OrtEpDevice** devices, std::size_t max,
@@ -32,8 +47,8 @@ void list_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* hardwar
   if (!processor)
     throw RuntimeFailure("backplane: ONNX Runtime names no processor of this machine");
   load_all_plugins();
-  for (const DeviceRecord* record : registered_devices()) {
-    if (!record->backend || *num == max) continue;  // meta
+  for (const DeviceRecord* record : devices_in_order()) {
+    if (*num == max) break;
     const Pairs facts;
     ort::add_pair(facts.handle, device_key, record->name.c_str());
     check(ort::create_device(factory, processor, facts.handle, nullptr, &devices[*num]));
