@@ -12,6 +12,7 @@
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/elements.hpp>
 #include <backplane/tensor/number_range.hpp>
+#include <backplane/tensor/promotion.hpp>
 
 namespace bp {
 namespace {
@@ -19,7 +20,10 @@ namespace {
 Dtype dtype_for(Dtype values, const TensorOptions& options, bool are_literals) {
   if (options.dtype) return *options.dtype;
   if (!are_literals) return values;
-  return values == f64 ? default_dtype() : values == i32 ? i64 : values;
+  return values == f64          ? default_dtype()
+         : values == complex128 ? to_complex(default_dtype())
+         : values == i32        ? i64
+                                : values;
 }
 
 // Numbers that an integer dtype does not hold are refused where they were written one by one.
@@ -60,6 +64,13 @@ void throw_ragged(std::size_t level, std::size_t expected, std::size_t found) {
                   found, expected, level));
 }
 
+void check_num_values(IntList shape, std::size_t found) {
+  const std::int64_t expected = checked_numel("tensor", shape);
+  BP_CHECK(expected == static_cast<std::int64_t>(found),
+           "tensor: {} values for shape {}, which has {}; make them equal", found, to_string(shape),
+           expected);
+}
+
 Tensor tensor_of_values(const void* values, Dtype dtype, IntList shape,
                         const TensorOptions& options, bool are_literals) {
   ensure_operators();
@@ -93,6 +104,13 @@ Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
   return tensor_from_blob(data, shape, strides, dtype, host_device(), deleter, context);
 }
 
+Tensor from_blob(void* data, IntList shape, const TensorOptions& options,
+                 void (*deleter)(void* context), void* context) {
+  return tensor_from_blob(data, shape, contiguous_strides(shape),
+                          options.dtype.value_or(default_dtype()),
+                          options.device.value_or(host_device()), deleter, context);
+}
+
 Scalar detail::only_value(const Tensor& input) {
   check_defined("item", input);
   BP_CHECK(input.numel() == 1, "item: shape {} has {} elements; reduce or index it to one",
@@ -120,6 +138,11 @@ Tensor to(const Tensor& input, Device device, Dtype dtype) {
   check_is_dtype("to", dtype);
   if (itemsize(dtype) < input.itemsize()) return to(to(input, dtype), device);
   return to(to(input, device), dtype);
+}
+
+Tensor to(const Tensor& input, const TensorOptions& options) {
+  check_defined("to", input);
+  return to(input, options.device.value_or(input.device()), options.dtype.value_or(input.dtype()));
 }
 
 Tensor cpu(const Tensor& input) {

@@ -68,6 +68,12 @@ const Tensor& index_put_(const Tensor& input, TensorList indices, const Tensor& 
   });
 }
 
+const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Scalar& value) {
+  check_target("masked_fill_", input);
+  return named("masked_fill_",
+               [&]() -> const Tensor& { return copy_(input, masked_fill(input, mask, value)); });
+}
+
 Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index, const Scalar& value) {
   BP_CHECK(input.defined() && index.defined(),
            "scatter: argument '{}' is an undefined tensor; give it a value first",
@@ -76,6 +82,11 @@ Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index, const
     return scatter(input, dim, index,
                    expand(full({}, value, input.dtype(), input.device()), index.shape()));
   });
+}
+
+Tensor randint(std::int64_t high, IntList size, const TensorOptions& options,
+               Generator* generator) {
+  return randint(0, high, size, options, generator);
 }
 
 Tensor normal(double mean, double std, IntList size, std::optional<Dtype> dtype,

@@ -1,9 +1,10 @@
-// a[...]: one view for each number and slice, then one index() for all tensors.
+// Indexing by a[...].
 #include <vector>
 
 #include <backplane/core_ops/generated/selection.hpp>
 #include <backplane/core_ops/generated/view.hpp>
 #include <backplane/core_ops/indexing.hpp>
+#include <backplane/dispatcher/named.hpp>
 #include <backplane/tensor/check.hpp>
 
 namespace bp {
@@ -29,26 +30,17 @@ std::int64_t dimensions_left(const Tensor& input, std::initializer_list<Index> i
     taken += dimensions_of(index);
     num_ellipses += index.kind() == Index::Kind::rest;
   }
-  BP_CHECK(num_ellipses <= 1, "[]: {} times Ellipsis; one says what the others would",
-           num_ellipses);
-  BP_CHECK(taken <= input.ndim(), "[]: indices for {} dimensions, and a tensor of shape {}", taken,
-           to_string(input.shape()));
+  BP_CHECK(num_ellipses <= 1, "[]: Ellipsis occurs {} times; use it once", num_ellipses);
+  BP_CHECK(taken <= input.ndim(),
+           "[]: the indices are for {} dimensions, and a tensor of shape {} has {}; leave some out",
+           taken, to_string(input.shape()), input.ndim());
   return input.ndim() - taken;
 }
 
-}  // namespace
-
-Tensor Tensor::operator[](std::int64_t position) const {
-  return select(*this, 0, position);
-}
-
-Tensor Tensor::operator[](const Tensor& positions) const {
-  return (*this)[{Index(positions)}];
-}
-
-Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
-  const std::int64_t left = dimensions_left(*this, indices);
-  Tensor view = *this;
+// One view for each number and slice, then one index() for all tensors.
+Tensor indexed(const Tensor& input, std::initializer_list<Index> indices) {
+  const std::int64_t left = dimensions_left(input, indices);
+  Tensor view = input;
   std::int64_t at = 0, covered = 0;  // dimensions that `chosen` stands for
   std::vector<Tensor> chosen;
   for (const Index& each : indices) {
@@ -70,6 +62,20 @@ Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
     }
   }
   return chosen.empty() ? view : index(view, chosen);
+}
+
+}  // namespace
+
+Tensor Tensor::operator[](std::int64_t position) const {
+  return named("[]", [&] { return select(*this, 0, position); });
+}
+
+IndexedCopy Tensor::operator[](const Tensor& positions) const {
+  return IndexedCopy((*this)[{Index(positions)}]);
+}
+
+Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
+  return named("[]", [&] { return indexed(*this, indices); });
 }
 
 }  // namespace bp

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
+#include <ostream>
 #include <utility>
 
 #include <backplane/dispatcher/counters.hpp>
@@ -117,6 +118,10 @@ const char* name(Rung rung) {
   static constexpr const char* names[] = {"native", "legalized", "generated", "decomposed",
                                           "host",   "view",      "none"};
   return names[static_cast<unsigned>(rung)];
+}
+
+std::ostream& operator<<(std::ostream& stream, Rung rung) {
+  return stream << name(rung);
 }
 
 std::vector<CallCount> call_counts() {

@@ -1,7 +1,9 @@
 #include <atomic>
+#include <ostream>
 
 #include <backplane/dispatcher/policy.hpp>
 #include <backplane/dispatcher/rung_policy.hpp>
+#include <backplane/runtime/device_registry.hpp>
 #include <backplane/runtime/thread_state.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -24,9 +26,15 @@ void check_rung(Rung rung) {
 
 }  // namespace
 
+std::ostream& operator<<(std::ostream& stream, Policy policy) {
+  static constexpr const char* names[] = {"allow", "warn_once", "forbid"};
+  return stream << names[static_cast<unsigned>(policy)];
+}
+
 void set_policy(Device device, Rung rung, Policy policy) {
   check_rung(rung);
-  BP_CHECK(device.number < max_devices, "policy: no device has the number {}", device.number);
+  BP_CHECK(device.number < max_devices && detail::device_records[device.number],
+           "set_policy: there is no device number {}", device.number);
   if (rung == Rung::generated) generated_has_policy.store(true);
   const unsigned shift = 2 * static_cast<unsigned>(rung);
   std::uint32_t before = device_policies[device.number].load();

@@ -89,13 +89,18 @@ bool has_kernels(const char* name, const Frame& frame) {
   return table && table->num_candidates != 0;
 }
 
+// Which of the operators that convert tensors has no kernel here; null: both have.
+const char* missing_conversion(const Frame& frame) {
+  const bool copies = has_kernels("copy", frame), casts = has_kernels("cast", frame);
+  return copies ? casts ? nullptr : "cast" : casts ? "copy" : "copy or cast";
+}
+
 // What keeps rung 2 from converting the call for the kernel that there is. Empty: nothing that is known.
 std::string why_not_legalized(const Frame& frame) {
   if (frame.op().mutates) return "it writes into its arguments, which cannot be converted";
   if (!rung_allowed(frame.device(), Rung::legalized)) return "a policy forbids converting them";
-  const bool copies = has_kernels("copy", frame), casts = has_kernels("cast", frame);
-  if (copies && casts) return {};
-  const char* missing = copies ? "cast" : casts ? "copy" : "copy or cast";
+  const char* missing = missing_conversion(frame);
+  if (!missing) return {};
   return fmt::format("converting it needs {0}, which has no kernel here; register {0}", missing);
 }
 
@@ -104,7 +109,15 @@ std::string why_not_decomposed(const Frame& frame) {
   if (!op.decompose) return fmt::format("register {}", op.name());
   if (!rung_allowed(frame.device(), Rung::decomposed)) return "a policy forbids decomposing it";
   const std::vector<std::string> missing = missing_parts(frame);
-  if (missing.empty()) return "what it can be decomposed into would go to the host too";
+  if (missing.empty()) {
+    const char* conversion = missing_conversion(frame);
+    if (!conversion)
+      return fmt::format("kernels of its parts do not take this call; register {}", op.name());
+    return fmt::format(
+        "kernels of its parts do not take this call as it is; register {}, or {} to "
+        "convert it",
+        op.name(), conversion);
+  }
   if (missing.size() == 1)
     return fmt::format("it decomposes into others, of which {0} has no kernel; register {0} or {1}",
                        missing[0], op.name());

@@ -222,7 +222,11 @@ std::string known_devices() {
   Loader& l = loader();
   std::lock_guard lock(l.mutex);
   std::string reasons;
-  for (const auto& [path, reason] : l.failures) reasons += fmt::format("; {}", reason);
+  for (const loading::Candidate& candidate : loading::discover(loading::Environment::current())) {
+    const auto failure = l.failures.find(candidate.library.string());
+    if (failure != l.failures.end() && may_offer(candidate, name))
+      reasons += fmt::format("; {}", failure->second);
+  }
   throw_error(ErrorClass::bad_argument,
               fmt::format("there is no device '{}'; devices in use: {}{}; 'backplane doctor' shows "
                           "where plugins are looked for",

@@ -61,6 +61,10 @@ void check_is_dtype(const char* op, Dtype dtype) {
            op, index(dtype));
 }
 
+std::string to_string(Dtype dtype) {
+  return std::string(name(dtype));
+}
+
 std::ostream& operator<<(std::ostream& stream, Dtype dtype) {
   return stream << name(dtype);
 }

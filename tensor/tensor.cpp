@@ -1,5 +1,6 @@
 // Layout flags, views, and access to a tensor's data.
 #include <bit>
+#include <ostream>
 
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/tensor.hpp>
@@ -124,6 +125,10 @@ std::int64_t Tensor::storage_offset() const {
   return static_cast<std::int64_t>((impl_->abi.dl.byte_offset - start) >> shift);
 }
 
+std::ostream& operator<<(std::ostream& stream, MemoryFormat format) {
+  return stream << (format == MemoryFormat::contiguous ? "contiguous" : "channels_last");
+}
+
 void* Tensor::data_ptr() const {
   BP_CHECK(defined(), "data_ptr: the tensor is undefined; make one first");
   const Storage* storage = impl_->storage;
@@ -137,10 +142,10 @@ void* Tensor::data_ptr() const {
   return reinterpret_cast<void*>(storage->handle + impl_->abi.dl.byte_offset);
 }
 
-void check_data_dtype(const Tensor& tensor, Dtype wanted) {
-  BP_CHECK(tensor.defined(), "data: the tensor is undefined; make one first");
-  BP_CHECK(tensor.dtype() == wanted, "data: the tensor is {}, not {}; cast it or ask for its type",
-           name(tensor.dtype()), name(wanted));
+void check_data_dtype(const char* op, const Tensor& tensor, Dtype expected) {
+  BP_CHECK(tensor.defined(), "{}: the tensor is undefined; make one first", op);
+  BP_CHECK(tensor.dtype() == expected, "{}: the tensor is {}, not {}; cast it or ask for its type",
+           op, name(tensor.dtype()), name(expected));
 }
 
 }  // namespace bp

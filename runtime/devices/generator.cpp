@@ -39,18 +39,23 @@ class Spin {
   std::atomic_ref<unsigned char> byte_;
 };
 
-struct Generators {
+}  // namespace
+
+// One for each number that a device may get, made before there are devices.
+struct DefaultGenerators {
   template <std::size_t... Number>
-  explicit Generators(std::index_sequence<Number...>)
-      : of_device{Generator(Device{static_cast<std::uint32_t>(Number)})...} {}
+  explicit DefaultGenerators(std::index_sequence<Number...>)
+      : of_device{Generator(std::optional(Device{static_cast<std::uint32_t>(Number)}), 0)...} {}
 
   CoreMutex mutex;  // orders seeding of all against a new device's first seed
   std::uint64_t seed = 0;
   Generator of_device[max_devices];
 };
 
-Generators& generators() {
-  static Generators& all = *new Generators(std::make_index_sequence<max_devices>());
+namespace {
+
+DefaultGenerators& generators() {
+  static DefaultGenerators& all = *new DefaultGenerators(std::make_index_sequence<max_devices>());
   return all;
 }
 BP_MADE_AT_LOAD(generators);
@@ -59,6 +64,12 @@ BP_MADE_AT_LOAD(generators);
 
 Generator::Generator(std::optional<Device> device, std::uint64_t seed)
     : state_{{sizeof(bp_generator), BP_TYPE_GENERATOR, nullptr}, seed, 0}, device_(device) {}
+
+Generator::Generator(Device device, std::uint64_t seed)
+    : Generator(std::optional<Device>(device), seed) {
+  BP_CHECK(device.number < max_devices && detail::device_records[device.number],
+           "Generator: there is no device number {}", device.number);
+}
 
 bp_value Generator::value() {
   static_assert(offsetof(Generator, state_) == 0);
@@ -114,14 +125,14 @@ PhiloxState draw_from(Generator* generator, Device device, std::uint64_t num_wor
 }
 
 void manual_seed(std::uint64_t seed) {
-  Generators& all = generators();
+  DefaultGenerators& all = generators();
   const std::lock_guard lock(all.mutex);
   all.seed = seed;
   for (Generator& generator : all.of_device) generator.manual_seed(seed);
 }
 
 void seed_new_device(std::uint32_t number) {
-  Generators& all = generators();
+  DefaultGenerators& all = generators();
   const std::lock_guard lock(all.mutex);
   all.of_device[number].manual_seed(all.seed);
 }

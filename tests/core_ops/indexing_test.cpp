@@ -59,6 +59,23 @@ TEST(Indexing, is_differentiated) {
   EXPECT_EQ(bp::to_vector<float>(bp::grad(a)), (std::vector<float>{0, 0, 0, 0, 1, 1}));
 }
 
+TEST(Indexing, takes_one_index_without_braces) {
+  const Tensor a = numbers();
+  EXPECT_TRUE(bp::equal(a[Slice{1}], a[{Slice{1}}]));
+  EXPECT_EQ(a[NewAxis{}].shape(), (bp::IntList{1, 2, 3, 4}));
+  EXPECT_EQ((a[{std::nullopt, 0}].shape()), (bp::IntList{1, 3, 4}));
+  EXPECT_TRUE(bp::equal(a[Ellipsis{}], a));
+}
+
+TEST(Indexing, masked_fill_writes_where_a_mask_is_true) {
+  const Tensor a = bp::arange(4);
+  bp::masked_fill_(a, a > 1, -1);
+  EXPECT_EQ(bp::to_vector<std::int64_t>(a), (std::vector<std::int64_t>{0, 1, -1, -1}));
+  Tensor copy = a[a < 0];
+  copy += 5;  // a tensor of its own, once it has a name
+  EXPECT_EQ(bp::to_vector<std::int64_t>(copy), (std::vector<std::int64_t>{4, 4}));
+}
+
 TEST(Indexing, says_what_does_not_fit) {
   const auto message = [](auto&& call) -> std::string {
     try {
@@ -72,14 +89,17 @@ TEST(Indexing, says_what_does_not_fit) {
   EXPECT_EQ(message([&] {
               a[{0, 0, 0, 0}];
             }),
-            "[]: indices for 4 dimensions, and a tensor of shape [2, 3, 4]");
+            "[]: the indices are for 4 dimensions, and a tensor of shape [2, 3, 4] has 3; leave "
+            "some out");
   EXPECT_EQ(message([&] {
               a[{Ellipsis{}, Ellipsis{}}];
             }),
-            "[]: 2 times Ellipsis; one says what the others would");
+            "[]: Ellipsis occurs 2 times; use it once");
   EXPECT_EQ(message([&] { a[Tensor()]; }),
             "[]: an index is an undefined tensor; give it a value first");
-  EXPECT_THAT(message([&] { a[2]; }), testing::HasSubstr("select: "));
+  EXPECT_THAT(message([&] { a[2]; }), testing::StartsWith("[]: index 2 "));
+  EXPECT_THAT(message([&] { a[Slice{.step = -1}]; }), testing::StartsWith("[]: step -1 "));
+  EXPECT_THAT(message([&] { a[bp::tensor({true})]; }), testing::StartsWith("[]: a mask "));
 }
 
 }  // namespace

@@ -15,12 +15,17 @@
 
 namespace bp {
 
+template <class T>
+concept ComplexNumber =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
 namespace detail {
 
 // A tensor of row-major values. Of literals, int counts as int64 and double as the default dtype.
 BP_API Tensor tensor_of_values(const void* values, Dtype dtype, IntList shape,
                                const TensorOptions& options, bool are_literals);
 [[noreturn]] BP_API void throw_ragged(std::size_t level, std::size_t expected, std::size_t found);
+BP_API void check_num_values(IntList shape, std::size_t found);
 
 // Nested lists, flattened. Bools are stored as bytes, since a vector of bools has no array.
 template <class T> struct Flattened {
@@ -45,7 +50,7 @@ Tensor tensor_of_lists(const List& list, const TensorOptions& options) {
 
 }  // namespace detail
 
-// tensor({{1, 2}, {3, 4}}): whole numbers make int64, real ones the default dtype, bools bool; numbers
+// tensor({{1, 2}, {3, 4}}): whole numbers make int64, real and complex ones the default dtype, bools bool; numbers
 // of other types (1.0f) keep theirs. Throws bad_argument when rows differ in length.
 template <class T> Tensor tensor(std::initializer_list<T> list, const TensorOptions& options = {}) {
   return detail::tensor_of_lists<T>(list, options);
@@ -69,7 +74,8 @@ Tensor tensor(
 }
 // A 0-dim tensor.
 template <class T>
-requires std::is_arithmetic_v<T> Tensor tensor(T value, const TensorOptions& options = {}) {
+requires(std::is_arithmetic_v<T> || ComplexNumber<T>) Tensor
+    tensor(T value, const TensorOptions& options = {}) {
   return detail::tensor_of_values(&value, DtypeOf<T>::value, {}, options, true);
 }
 // The elements of a vector, in its own type, row-major. Throws bad_argument if `shape` has a
@@ -77,9 +83,7 @@ requires std::is_arithmetic_v<T> Tensor tensor(T value, const TensorOptions& opt
 template <class T>
 Tensor tensor(const std::vector<T>& values, IntList shape, const TensorOptions& options = {}) {
   static_assert(!std::is_same_v<T, bool>, "a vector of bools has no array; use std::uint8_t");
-  if (checked_numel("tensor", shape) != static_cast<std::int64_t>(values.size()))
-    detail::throw_ragged(0, static_cast<std::size_t>(checked_numel("tensor", shape)),
-                         values.size());
+  detail::check_num_values(shape, values.size());
   return detail::tensor_of_values(values.data(), DtypeOf<T>::value, shape, options, false);
 }
 template <class T> Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
@@ -121,16 +125,22 @@ BP_API void values_of(const Tensor& input, Dtype dtype, void* out);
 }
 // All elements, row-major. Waits for the device. Throws bad_argument unless T is the dtype.
 template <class T> std::vector<T> to_vector(const Tensor& input) {
-  check_data_dtype(input, DtypeOf<T>::value);
+  check_data_dtype("to_vector", input, DtypeOf<T>::value);
   std::vector<T> values(static_cast<std::size_t>(input.numel()));
   detail::values_of(input, DtypeOf<T>::value, values.data());
   return values;
 }
 
+// As from_blob with a dtype. The memory is the host's unless the options name a device, which then reads it in place, as
+// tensor_from_blob says.
+BP_API Tensor from_blob(void* data, IntList shape, const TensorOptions& options,
+                        void (*deleter)(void* context) = nullptr, void* context = nullptr);
+
 // The tensor on another device, or as another dtype; returned as it is if nothing changes.
 BP_API Tensor to(const Tensor& input, Device device);
 BP_API Tensor to(const Tensor& input, Dtype dtype);
 BP_API Tensor to(const Tensor& input, Device device, Dtype dtype);
+BP_API Tensor to(const Tensor& input, const TensorOptions& options);
 // On the host's device, where data<T>() reads the elements.
 BP_API Tensor cpu(const Tensor& input);
 
@@ -144,5 +154,7 @@ BP_API Tensor clone(const Tensor& input);
 // device, or with one number.
 BP_API const Tensor& copy_(const Tensor& target, const Tensor& source);
 BP_API const Tensor& fill_(const Tensor& target, const Scalar& value);
+const Tensor& copy_(IndexedCopy&& target, const Tensor& source) = delete;
+const Tensor& fill_(IndexedCopy&& target, const Scalar& value) = delete;
 
 }  // namespace bp

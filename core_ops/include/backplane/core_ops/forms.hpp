@@ -33,6 +33,9 @@ inline std::vector<Tensor> tensor_split(const Tensor& input,
 BP_API const Tensor& index_put_(const Tensor& input, TensorList indices, const Tensor& values,
                                 bool accumulate = false);
 
+// masked_fill into `input` itself: `value` wherever `mask` is true.
+BP_API const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Scalar& value);
+
 // A copy of `input` with one number at `index` along `dim`.
 BP_API Tensor scatter(const Tensor& input, std::int64_t dim, const Tensor& index,
                       const Scalar& value);
@@ -52,6 +55,14 @@ BP_API Tensor rand_like(const Tensor& input, const TensorOptions& options = {},
                         Generator* generator = nullptr);
 BP_API Tensor randn_like(const Tensor& input, const TensorOptions& options = {},
                          Generator* generator = nullptr);
+
+// Whole numbers from 0 up to but not including `high`.
+BP_API Tensor randint(std::int64_t high, IntList size, const TensorOptions& options = {},
+                      Generator* generator = nullptr);
+inline Tensor randint(std::int64_t high, std::initializer_list<std::int64_t> size,
+                      const TensorOptions& options = {}, Generator* generator = nullptr) {
+  return randint(high, IntList(size), options, generator);
+}
 
 // From 0 up to `end`, in steps of 1.
 BP_API Tensor arange(const Scalar& end, const TensorOptions& options = {});
@@ -92,8 +103,12 @@ inline Tensor hamming_window(std::int64_t window_length, bool periodic, double a
                              const TensorOptions& options) {
   return hamming_window(window_length, periodic, alpha, beta, options.dtype, options.device);
 }
+inline Tensor hamming_window(std::int64_t window_length, bool periodic,
+                             const TensorOptions& options) {
+  return hamming_window(window_length, periodic, 0.54, 0.46, options);
+}
 inline Tensor hamming_window(std::int64_t window_length, const TensorOptions& options) {
-  return hamming_window(window_length, true, 0.54, 0.46, options);
+  return hamming_window(window_length, true, options);
 }
 BP_API Tensor blackman_window(std::int64_t window_length, bool periodic = true,
                               std::optional<Dtype> dtype = std::nullopt,
@@ -176,8 +191,14 @@ BP_API Tensor rfftfreq(std::int64_t n, double d = 1, std::optional<Dtype> dtype 
 inline Tensor fftfreq(std::int64_t n, double d, const TensorOptions& options) {
   return fftfreq(n, d, options.dtype, options.device);
 }
+inline Tensor fftfreq(std::int64_t n, const TensorOptions& options) {
+  return fftfreq(n, 1, options);
+}
 inline Tensor rfftfreq(std::int64_t n, double d, const TensorOptions& options) {
   return rfftfreq(n, d, options.dtype, options.device);
+}
+inline Tensor rfftfreq(std::int64_t n, const TensorOptions& options) {
+  return rfftfreq(n, 1, options);
 }
 // Moves frequency 0 to the middle of `dim` (all dimensions by default), and back.
 BP_API Tensor fftshift(const Tensor& input, DimList dim = {});

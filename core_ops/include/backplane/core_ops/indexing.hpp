@@ -1,11 +1,13 @@
 // a[{...}], as NumPy and PyTorch index: each index stands for one dimension, from the first on.
 //   a[{0, Slice{1, 3}}]       row 0, columns 1 and 2
 //   a[{Ellipsis{}, -1}]       the last column, of any rank
-//   a[{Slice{}, NewAxis{}}]   a dimension of size 1 after the first
+//   a[{Slice{}, NewAxis{}}]   a dimension of size 1 after the first; std::nullopt means the same
 //   a[{rows, columns}]        elements by int64 or int32 tensors; a[mask], by one of bools
+// One index needs no braces: a[Slice{1, 3}].
+//
 // Numbers and slices give a view of the same memory, so that a[0] += 1 and copy_(a[0], b) write into a; `a[0] = b` does not
-// compile. Tensors among the indices give a copy, as index() does; numbers beside them are applied first, as in
-// PyTorch.
+// compile. Tensors among the indices give a copy, as index() does: index_put_(a, {rows}, values) and masked_fill_(a, mask, 0)
+// write into a, and `a[mask] += 1` does not compile. Numbers beside tensors are applied first, as in PyTorch.
 #pragma once
 
 #include <concepts>
@@ -38,6 +40,7 @@ class Index {
       : kind_(Kind::position), position_(static_cast<std::int64_t>(position)) {}
   Index(Slice slice) : kind_(Kind::slice), slice_(slice) {}
   Index(NewAxis) : kind_(Kind::axis) {}
+  Index(std::nullopt_t) : kind_(Kind::axis) {}
   Index(Ellipsis) : kind_(Kind::rest) {}
   Index(Tensor positions) : kind_(Kind::tensor), tensor_(std::move(positions)) {}
 
@@ -52,5 +55,11 @@ class Index {
   Slice slice_;
   Tensor tensor_;
 };
+
+template <class T>
+requires std::same_as<T, Slice> || std::same_as<T, NewAxis> || std::same_as<T, Ellipsis> Tensor
+Tensor::operator[](const T& index) const {
+  return (*this)[{Index(index)}];
+}
 
 }  // namespace bp

@@ -28,14 +28,16 @@ BP_BINARY_OPERATOR(>, gt)
 BP_BINARY_OPERATOR(>=, ge)
 #undef BP_BINARY_OPERATOR
 
-// In place: every tensor over the same memory sees it.
-#define BP_ASSIGNING_OPERATOR(symbol, function)                            \
-  inline const Tensor& operator symbol(const Tensor& a, const Tensor& b) { \
-    return function(a, b);                                                 \
-  }                                                                        \
-  inline const Tensor& operator symbol(const Tensor& a, const Scalar& b) { \
-    return function(a, b);                                                 \
-  }
+// In place: every tensor over the same memory sees it. a[mask] is a copy: use masked_fill_ or index_put_.
+#define BP_ASSIGNING_OPERATOR(symbol, function)                             \
+  inline const Tensor& operator symbol(const Tensor& a, const Tensor& b) {  \
+    return function(a, b);                                                  \
+  }                                                                         \
+  inline const Tensor& operator symbol(const Tensor& a, const Scalar& b) {  \
+    return function(a, b);                                                  \
+  }                                                                         \
+  const Tensor& operator symbol(IndexedCopy&& a, const Tensor& b) = delete; \
+  const Tensor& operator symbol(IndexedCopy&& a, const Scalar& b) = delete;
 BP_ASSIGNING_OPERATOR(+=, add_)
 BP_ASSIGNING_OPERATOR(-=, sub_)
 BP_ASSIGNING_OPERATOR(*=, mul_)

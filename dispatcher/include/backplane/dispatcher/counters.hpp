@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ enum class Rung : std::uint8_t {
 inline constexpr std::uint32_t num_rungs = 8;  // one to spare: a power of two makes a slot a shift
 
 BP_API const char* name(Rung rung);
+BP_API std::ostream& operator<<(std::ostream& stream, Rung rung);
 
 struct CallCount {
   std::string op;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 
 #include <backplane/dispatcher/counters.hpp>
 #include <backplane/tensor/device.hpp>
@@ -9,6 +10,7 @@
 namespace bp {
 
 enum class Policy : std::uint8_t { allow, warn_once, forbid };
+BP_API std::ostream& operator<<(std::ostream& stream, Policy policy);
 
 // For one device. Forbidden rungs are skipped; if none is left, the call fails with a message that names the rung
 // and says how to allow it. Native cannot be forbidden.

@@ -24,8 +24,8 @@ struct PhiloxState {
 class BP_API Generator {
  public:
   explicit Generator(std::uint64_t seed = 0) : Generator(std::nullopt, seed) {}
-  explicit Generator(Device device, std::uint64_t seed = 0)
-      : Generator(std::optional<Device>(device), seed) {}
+  // Throws bad_argument unless there is such a device.
+  explicit Generator(Device device, std::uint64_t seed = 0);
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
@@ -46,6 +46,7 @@ class BP_API Generator {
   }
 
  private:
+  friend struct DefaultGenerators;
   static constexpr std::uint32_t live = 1;  // in bp_value.aux
   Generator(std::optional<Device> device, std::uint64_t seed);
 

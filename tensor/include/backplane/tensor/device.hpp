@@ -1,7 +1,9 @@
 // A device, known here only by its number; names and properties are in runtime/.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <string>
 
@@ -22,3 +24,8 @@ BP_API std::string to_string(Device device);
 BP_API std::ostream& operator<<(std::ostream& stream, Device device);
 
 }  // namespace bp
+
+// For std::unordered_map and std::unordered_set.
+template <> struct std::hash<bp::Device> {
+  std::size_t operator()(bp::Device device) const noexcept { return device.number; }
+};

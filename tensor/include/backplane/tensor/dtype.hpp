@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <string>
 #include <string_view>
 
 #include <backplane/abi.h>
@@ -99,6 +100,7 @@ BP_API void check_is_dtype(const char* op, Dtype dtype);
 
 // PyTorch's name without its prefix: "float32"; "no dtype" for any other number.
 BP_API std::string_view name(Dtype dtype);
+BP_API std::string to_string(Dtype dtype);
 BP_API std::ostream& operator<<(std::ostream& stream, Dtype dtype);
 
 // Accepts PyTorch's names and the short ones ("f32"); throws bad_argument for others.

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <complex>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
@@ -18,7 +20,11 @@
 
 namespace bp {
 
-class Index;  // core_ops/indexing.hpp
+class Index;  // core_ops/indexing.hpp, as the next three
+struct Slice;
+struct NewAxis;
+struct Ellipsis;
+class IndexedCopy;
 
 // The object that a Tensor points to. Its first member is what plugins see, so that a call passes tensors
 // without building anything. Memory comes from a per-thread pool: see impl_pool.hpp.
@@ -128,8 +134,11 @@ class Tensor {
   // a[0], a[{0, Slice{1, 3}}], a[mask]: select, slice, unsqueeze and index in a shorter form. See core_ops/indexing.hpp,
   // which is needed for the lists.
   BP_API Tensor operator[](std::int64_t position) const;
-  BP_API Tensor operator[](const Tensor& positions) const;
+  BP_API IndexedCopy operator[](const Tensor& positions) const;
   BP_API Tensor operator[](std::initializer_list<Index> indices) const;
+  template <class T>
+  requires std::same_as<T, Slice> || std::same_as<T, NewAxis> || std::same_as<T, Ellipsis> Tensor
+  operator[](const T& index) const;
 
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
   bool shares_storage(const Tensor& other) const {
@@ -154,6 +163,13 @@ class Tensor {
   }
 
   TensorImpl* impl_ = nullptr;
+};
+
+// What a[mask] gives: a tensor like any other, but a[mask] += 1, copy_(a[mask], b) and fill_(a[mask], 0) would write into
+// a copy that is gone at once, and do not compile. masked_fill_ and index_put_ write into `a`.
+class IndexedCopy : public Tensor {
+ public:
+  explicit IndexedCopy(Tensor copy) : Tensor(std::move(copy)) {}
 };
 
 // Recomputes numel and the BP_LAYOUT_* flags from shape and strides.
@@ -203,12 +219,15 @@ BP_DTYPE_OF(std::uint32_t, u32)
 BP_DTYPE_OF(std::uint64_t, u64)
 BP_DTYPE_OF(float, f32)
 BP_DTYPE_OF(double, f64)
+BP_DTYPE_OF(std::complex<float>, complex64)
+BP_DTYPE_OF(std::complex<double>, complex128)
 #undef BP_DTYPE_OF
 
-BP_API void check_data_dtype(const Tensor& tensor, Dtype wanted);
+// Throws bad_argument that names `op` unless the tensor has this dtype.
+BP_API void check_data_dtype(const char* op, const Tensor& tensor, Dtype expected);
 
 template <class T> T* Tensor::data() const {
-  check_data_dtype(*this, DtypeOf<T>::value);
+  check_data_dtype("data", *this, DtypeOf<T>::value);
   return static_cast<T*>(data_ptr());
 }
 
