@@ -60,7 +60,9 @@ Tensor leaky_by_channel(const Tensor& input, const Tensor& weight) {
 }
 
 Tensor logarithm_of_odds(const Tensor& input, std::optional<double> eps) {
-  const Tensor part = eps ? clamp(input, *eps, 1 - *eps) : input;
+  Tensor part = eps ? clamp(input, *eps, 1 - *eps) : input;
+  if (eps && *eps > 0.5)
+    part = where(lt(input, *eps), *eps, part);  // limits that cross, as in PyTorch
   return log(div(part, sub(1, part)));
 }
 

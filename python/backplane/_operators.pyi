@@ -1228,13 +1228,15 @@ def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor
 def logit(input: Tensor, eps: Real | None = None, *, out: Tensor | None = None) -> Tensor:
     """logit(Tensor input, float? eps=None) -> Tensor
 
-    log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps.
+    log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps. Where eps is
+    above 0.5, what is below it becomes eps, and all else 1 - eps.
     """
 
 def logit_(input: Tensor, eps: Real | None = None) -> Tensor:
     """logit(Tensor input, float? eps=None) -> Tensor
 
-    log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps.
+    log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps. Where eps is
+    above 0.5, what is below it becomes eps, and all else 1 - eps.
 
     Written into `input` itself.
     """
@@ -6364,13 +6366,15 @@ class TensorOperators:
     def logit(self, eps: Real | None = None, *, out: Tensor | None = None) -> Tensor:
         """logit(Tensor input, float? eps=None) -> Tensor
 
-        log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps.
+        log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps. Where eps
+        is above 0.5, what is below it becomes eps, and all else 1 - eps.
         """
 
     def logit_(self, eps: Real | None = None) -> Self:
         """logit(Tensor input, float? eps=None) -> Tensor
 
-        log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps.
+        log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps. Where eps
+        is above 0.5, what is below it becomes eps, and all else 1 - eps.
 
         Written into `input` itself.
         """

@@ -144,4 +144,12 @@ TEST(Special, neighbours_of_numbers_are_those_of_the_c_library) {
 }
 
 }  // namespace
+TEST(Special, limits_of_logit_may_cross_as_in_pytorch) {
+  const double far = std::log(0.7 / 0.3);
+  const Tensor input = tensor(std::vector<double>{0.1, 0.5, 0.9, std::nan("")});
+  const Tensor odds = logit(input, 0.7);
+  expect_values(narrow(odds, 0, 0, 3), {far, far, -far});
+  EXPECT_TRUE(std::isnan(item<double>(odds[3])));
+}
+
 }  // namespace bp
