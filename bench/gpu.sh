@@ -3,7 +3,8 @@
 #   bench/gpu.sh pack [BUILD]     where it was built: programs, plugins and their libraries into build/gpu-package
 #   bench/gpu.sh run [--quick] [--only STEP,STEP...]     on the card, with that folder and this tree
 # Steps: devices ops tests interop digits memcheck conform bench; all take under ten minutes. A step that fails or hangs does not stop the
-# others. $OUT, else build/gpu-output, gets tests.log, memcheck.log, bench.json and bench.svg.
+# others. $OUT, else build/gpu-output, gets tests.log, memcheck.log, bench.json and bench.svg. One more, only when it is asked for:
+# torch, which builds bridges/torch for the PyTorch that is there and compares OpInfo's samples and networks with its CPU.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -37,6 +38,8 @@ pack() {
     if grep -qa 'cuda:0' "$test"; then cp "$test" "$folder/tests"; fi
   done
   cp "$build"/tests/libbackplane_interop_shim.so "$folder/tests" 2>/dev/null || echo "without tests/libbackplane_interop_shim.so: not built"
+  mkdir -p "$folder/python/expecttest"
+  cp build/peers/venv/lib/python*/site-packages/expecttest/*.py "$folder/python/expecttest" 2>/dev/null || echo "without expecttest, which the step torch needs"
   readlink -f "$build" >"$folder/built_at"
   local built=("$folder"/{bin,tests}/* "$folder"/lib/backplane/*.so)
   for library in $(libraries_of "${built[@]}"); do cp -L "$library" "$folder/libraries"; done
@@ -228,6 +231,11 @@ step_conform() {
   cp "$work/conform/journal.jsonl" "$out/conform.jsonl" 2>/dev/null
   tail -40 "$work/conform.txt" | cut -c1-300
   return $code
+}
+
+# OpInfo's samples and networks through bridges/torch, built here for the PyTorch of this machine.
+step_torch() {
+  bridges/torch/tests/on_card.sh "$work" "$ours" "$out"
 }
 
 step_bench() {
