@@ -66,6 +66,20 @@ Tensor window(const char* op, std::int64_t length, bool periodic, Cosines weight
   return made_of(op, numbers, dtype, device);
 }
 
+// A window whose numbers are a function of their place, from -1 to 1.
+template <class F>
+Tensor curved(const char* op, std::int64_t length, bool periodic, const TensorOptions& options,
+              F&& curve) {
+  std::vector<double> numbers = room_for(op, length);
+  const std::int64_t steps = periodic ? length : length - 1;
+  for (std::int64_t i = 0; i < length; ++i) {
+    const double x =
+        2 * static_cast<double>(i) / static_cast<double>(std::max<std::int64_t>(1, steps)) - 1;
+    numbers[static_cast<std::size_t>(i)] = length > 1 ? curve(x) : 1;
+  }
+  return made_of(op, numbers, options.dtype, options.device);
+}
+
 Tensor frequencies(const char* op, std::int64_t n, double d, std::int64_t first, std::int64_t count,
                    std::optional<Dtype> dtype, std::optional<Device> device) {
   BP_CHECK(n > 0, "{}: {} samples; pass 1 or more", op, n);
@@ -120,6 +134,20 @@ Tensor randn_like(const Tensor& input, const TensorOptions& options, Generator* 
   });
 }
 
+Tensor randint_like(const Tensor& input, std::int64_t low, std::int64_t high,
+                    const TensorOptions& options, Generator* generator) {
+  check_defined("randint_like", input);
+  return named("randint_like", [&] {
+    return randint(low, high, input.shape(), options.dtype.value_or(input.dtype()),
+                   options.device.value_or(input.device()), generator);
+  });
+}
+
+Tensor randint_like(const Tensor& input, std::int64_t high, const TensorOptions& options,
+                    Generator* generator) {
+  return randint_like(input, 0, high, options, generator);
+}
+
 Tensor arange(const Scalar& end, const TensorOptions& options) {
   return arange(0, end, 1, options);
 }
@@ -155,6 +183,14 @@ Tensor linspace(double start, double end, std::int64_t steps, std::optional<Dtyp
   return made_of("linspace", numbers, wanted, device);
 }
 
+Tensor logspace(double start, double end, std::int64_t steps, double base,
+                const TensorOptions& options) {
+  return named("logspace", [&] {
+    const Tensor powers = linspace(start, end, steps, f64, options.device);
+    return cast(pow(base, powers), options.dtype.value_or(default_dtype()));
+  });
+}
+
 Tensor hann_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype,
                    std::optional<Device> device) {
   return window("hann_window", window_length, periodic, {0.5, 0.5, 0}, dtype, device);
@@ -168,6 +204,19 @@ Tensor hamming_window(std::int64_t window_length, bool periodic, double alpha, d
 Tensor blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype,
                        std::optional<Device> device) {
   return window("blackman_window", window_length, periodic, {0.42, 0.5, 0.08}, dtype, device);
+}
+
+Tensor bartlett_window(std::int64_t window_length, bool periodic, const TensorOptions& options) {
+  return curved("bartlett_window", window_length, periodic, options,
+                [](double x) { return 1 - std::abs(x); });
+}
+
+Tensor kaiser_window(std::int64_t window_length, bool periodic, double beta,
+                     const TensorOptions& options) {
+  const auto i0 = [](double x) { return std::cyl_bessel_i(0, std::abs(x)); };
+  return curved("kaiser_window", window_length, periodic, options, [&](double x) {
+    return i0(beta * std::sqrt(std::max(0.0, 1 - x * x))) / i0(beta);
+  });
 }
 
 Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_length,

@@ -92,6 +92,28 @@ TEST(Forms, windows_are_sums_of_cosines) {
   EXPECT_EQ(hann_window(0).numel(), 0);
 }
 
+// The values of kaiser are SciPy's, scipy.signal.windows.kaiser(5, 12, sym=...).
+TEST(Forms, windows_are_functions_of_their_place) {
+  EXPECT_EQ(doubles(bartlett_window(5, false, {.dtype = f64})),
+            (std::vector<double>{0, 0.5, 1, 0.5, 0}));
+  EXPECT_EQ(doubles(bartlett_window(4, {.dtype = f64})), (std::vector<double>{0, 0.5, 1, 0.5}));
+  test::expect_values(
+      kaiser_window(5, false, 12, {.dtype = f64}),
+      {5.2773441320097665e-05, 0.2156727447589671, 1, 0.2156727447589671, 5.2773441320097665e-05});
+  test::expect_values(kaiser_window(5, {.dtype = f64}),
+                      {5.2773441320097665e-05, 0.10171968770956323, 0.7929398341014605,
+                       0.7929398341014605, 0.10171968770956323});
+  EXPECT_EQ(doubles(kaiser_window(1)), std::vector<double>{1});
+  EXPECT_EQ(bartlett_window(0).numel(), 0);
+  EXPECT_EQ(doubles(logspace(0, 2, 3, {.dtype = f64})), (std::vector<double>{1, 10, 100}));
+  EXPECT_EQ(to_vector<std::int64_t>(logspace(0, 4, 5, 2, {.dtype = i64})),
+            (std::vector<std::int64_t>{1, 2, 4, 8, 16}));
+  const Tensor drawn = randint_like(zeros({64}, {.dtype = i32}), 3, 5);
+  EXPECT_EQ(drawn.dtype(), i32);
+  EXPECT_TRUE(equal(clamp(drawn, 3, 4), drawn));
+  EXPECT_TRUE(equal(randint_like(zeros({64}), 1), zeros({64})));
+}
+
 TEST(Forms, equal_and_allclose_say_it_of_all) {
   const Tensor some = numbers({1, 2, nan});
   EXPECT_TRUE(equal(numbers({1, 2}), numbers({1, 2})));

@@ -64,6 +64,12 @@ inline Tensor randint(std::int64_t high, std::initializer_list<std::int64_t> siz
   return randint(high, IntList(size), options, generator);
 }
 
+// The same in the shape of `input`, from `low` on, by default of its dtype and on its device.
+BP_API Tensor randint_like(const Tensor& input, std::int64_t low, std::int64_t high,
+                           const TensorOptions& options = {}, Generator* generator = nullptr);
+BP_API Tensor randint_like(const Tensor& input, std::int64_t high,
+                           const TensorOptions& options = {}, Generator* generator = nullptr);
+
 // From 0 up to `end`, in steps of 1.
 BP_API Tensor arange(const Scalar& end, const TensorOptions& options = {});
 
@@ -84,6 +90,13 @@ BP_API Tensor linspace(double start, double end, std::int64_t steps,
                        std::optional<Device> device = std::nullopt);
 inline Tensor linspace(double start, double end, std::int64_t steps, const TensorOptions& options) {
   return linspace(start, end, steps, options.dtype, options.device);
+}
+
+// `base` to the powers of linspace(start, end, steps).
+BP_API Tensor logspace(double start, double end, std::int64_t steps, double base = 10,
+                       const TensorOptions& options = {});
+inline Tensor logspace(double start, double end, std::int64_t steps, const TensorOptions& options) {
+  return logspace(start, end, steps, 10, options);
 }
 
 // Windows of `window_length` numbers; a periodic one ends one step before it would start again.
@@ -119,6 +132,23 @@ inline Tensor blackman_window(std::int64_t window_length, bool periodic,
 }
 inline Tensor blackman_window(std::int64_t window_length, const TensorOptions& options) {
   return blackman_window(window_length, true, options);
+}
+
+// A triangle from 0 to 1 and back.
+BP_API Tensor bartlett_window(std::int64_t window_length, bool periodic = true,
+                              const TensorOptions& options = {});
+inline Tensor bartlett_window(std::int64_t window_length, const TensorOptions& options) {
+  return bartlett_window(window_length, true, options);
+}
+// i0(beta sqrt(1 - x^2)) / i0(beta), x from -1 to 1.
+BP_API Tensor kaiser_window(std::int64_t window_length, bool periodic = true, double beta = 12,
+                            const TensorOptions& options = {});
+inline Tensor kaiser_window(std::int64_t window_length, bool periodic,
+                            const TensorOptions& options) {
+  return kaiser_window(window_length, periodic, 12, options);
+}
+inline Tensor kaiser_window(std::int64_t window_length, const TensorOptions& options) {
+  return kaiser_window(window_length, true, options);
 }
 
 // With one number on the device, to which the derivative goes as well.
