@@ -190,6 +190,15 @@ at::Tensor& zero(at::Tensor& self) {
   return fill(self, 0);
 }
 
+// Whether a tensor may be made one of the other device in place, as `module.to(device)` does, so that parameters stay the same
+// objects for tied layers and optimizers. PyTorch's own answer knows PyTorch's own devices only.
+bool can_move_in_place(const at::Tensor& self, const at::Tensor& from) {
+  const auto is_dense = [](const at::Tensor& tensor) {
+    return tensor.layout() == c10::kStrided && !tensor.is_meta() && !tensor.is_quantized();
+  };
+  return is_dense(self) && is_dense(from);
+}
+
 void record_use(at::Tensor& self, at::Stream stream) {
   c10::impl::VirtualGuardImpl(device_type).recordDataPtrOnStream(self.storage().data_ptr(), stream);
 }
@@ -223,6 +232,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("zero_", zero);
   library.impl("equal", equal);
   library.impl("record_stream", record_use);
+  library.impl("_has_compatible_shallow_copy_type", can_move_in_place);
 }
 
 // Copies read the marks of conjugate and negative tensors themselves.

@@ -19,6 +19,26 @@ def test_optimizers_step_as_on_the_cpu(make, strict):
     assert losses == pytest.approx(expected, abs=1e-5)
 
 
+def test_moving_keeps_tied_layers_and_optimizers(device, strict):
+    """The steps before, on and after the device are those of a network that stays on the CPU."""
+
+    def run(places):
+        network, tokens, target = models.problem("gpt")
+        network.head = torch.nn.Linear(32, 50, bias=False)
+        network.head.weight = network.words.weight
+        stepper, losses = torch.optim.SGD(network.parameters(), 0.1, momentum=0.0), []
+        for place in places:
+            network.to(place)
+            assert network.head.weight is network.words.weight and network.head.weight.device.type == torch.device(place).type
+            loss = torch.nn.functional.cross_entropy(network.head(network.words(tokens.to(place))).flatten(0, 1), target.to(place))
+            loss.backward()
+            stepper.step()
+            losses.append(loss.item())
+        return losses
+
+    assert run(["cpu", device, "cpu"]) == pytest.approx(run(["cpu"] * 3), rel=1e-6)
+
+
 def test_generation_gives_the_same_words(strict):
     network, tokens, _ = models.problem("gpt")
     expected = network.generate(tokens[:, :4], 8)
