@@ -1,4 +1,6 @@
 // Normalization with statistics that are kept, and its derivatives.
+#include <algorithm>
+
 #include "recipes/helpers.hpp"
 
 namespace bp::bridge {
@@ -17,11 +19,25 @@ void blend(const Tensor& running, const Tensor& value, double momentum) {
     copy_into(running, running * (1 - momentum) + cast(value, running.dtype()) * momentum);
 }
 
+// Autocast gives 16-bit images to layers whose parameters and statistics are float32.
+bool is_mixed(const Tensor& input, std::initializer_list<Tensor> others) {
+  const bool is_short = input.dtype() == f16 || input.dtype() == bf16;
+  return is_short && std::ranges::any_of(others, [](const Tensor& other) {
+           return other.defined() && other.dtype() == f32;
+         });
+}
+
 }  // namespace
 
 Triple batch_normalized(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const Tensor& running_mean, const Tensor& running_var, bool training,
                         double momentum, double eps) {
+  if (is_mixed(input, {weight, bias, running_mean, running_var})) {
+    Triple found = batch_normalized(cast(input, f32), weight, bias, running_mean, running_var,
+                                    training, momentum, eps);
+    found[0] = cast(found[0], input.dtype());
+    return found;
+  }
   if (!training) {
     const Tensor none = zeros({0}, input.dtype(), input.device());
     return {batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps), none,
@@ -37,6 +53,12 @@ Triple batch_normalized(const Tensor& input, const Tensor& weight, const Tensor&
 
 Triple batch_norm_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight,
                             const Tensor& mean, const Tensor& scale, bool training) {
+  if (is_mixed(input, {weight})) {
+    Triple found =
+        batch_norm_gradients(cast(grad, f32), cast(input, f32), weight, mean, scale, training);
+    found[0] = cast(found[0], input.dtype());
+    return found;
+  }
   if (training) {
     const auto found = batch_norm_backward(grad, input, weight, mean, reciprocal(square(scale)), 0);
     return {found.grad_input, found.grad_weight, found.grad_bias};

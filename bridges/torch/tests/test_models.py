@@ -62,6 +62,25 @@ def test_autocast_trains(dtype, strict):
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("training", [True, False])
+def test_autocast_normalizes_over_the_batch(dtype, training, device, strict):
+    """16-bit images, and parameters and statistics in float32: PyTorch casts neither."""
+
+    def run(place):
+        torch.manual_seed(0)
+        layer, images = torch.nn.BatchNorm2d(3).train(training), torch.randn(4, 3, 5, 5)
+        layer.running_mean.uniform_()
+        layer, images = layer.to(place), images.to(place, dtype).requires_grad_()
+        with torch.autocast(torch.device(place).type, dtype):
+            result = layer(images)
+        result.square().sum().backward()
+        return [result, layer.running_mean, layer.running_var, images.grad, layer.weight.grad, layer.bias.grad]
+
+    for found, expected in zip(run(device), run("cpu"), strict=True):
+        torch.testing.assert_close(found.detach().cpu(), expected.detach(), atol=0.05, rtol=0.02)
+
+
 def test_aot_eager_compiles(strict):
     network, inputs, _ = (part.to("backplane") for part in models.problem("gpt"))
     compiled = torch.compile(network, backend="aot_eager")
