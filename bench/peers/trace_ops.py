@@ -17,6 +17,7 @@ import pytorch
 from measure import ROOT, BenchError
 
 REQUIREMENTS = ROOT / "dependencies" / "pip-trace.txt"
+MODELS = ROOT / "dependencies" / "pip-torch-models.txt"  # which that one names
 STAMP = pytorch.VENV / "installed_for_traces.txt"
 LIST = ROOT / "core_ops" / "required.txt"
 FUNCTIONS_OF_PYTORCH = 250
@@ -48,7 +49,7 @@ def main():
 def install():
     """Adds what REQUIREMENTS names to PyTorch's virtual environment, unless it is there."""
     pytorch.install()
-    wanted = REQUIREMENTS.read_text()
+    wanted = REQUIREMENTS.read_text() + MODELS.read_text()
     if STAMP.exists() and STAMP.read_text() == wanted:
         return
     measure.say(f"installing into {pytorch.VENV.relative_to(ROOT)} what {REQUIREMENTS.name} names")

@@ -17,6 +17,7 @@ def main():
     parser.add_argument("file", type=Path)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--python", type=Path, help="another Python, which needs no pytest of its own")
+    parser.add_argument("--beside", type=Path, help="a virtual environment whose packages that Python finds too, if it is there")
     options = parser.parse_args()
     python, paths = sys.executable, [options.build / "python"]
     if options.file.parent.name == "peer":
@@ -39,6 +40,8 @@ def main():
             print("skipped: SciPy, scikit-learn, xarray and a notebook's kernel could not be installed from PyPI")
             return SKIPPED
         paths.append(Path(sysconfig.get_path("purelib")))
+    if options.beside:
+        paths.extend(options.beside.glob("lib/python*/site-packages"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", options.file]
     return subprocess.run(command, env=environment, cwd=options.build).returncode
