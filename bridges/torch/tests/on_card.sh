@@ -2,7 +2,7 @@
 # PyTorch's samples and small networks on a card, through a bridge that is built here for the PyTorch of this machine.
 #   on_card.sh PACKAGE LIBRARIES OUT     what bench/gpu.sh unpacked, the folders of its libraries, where reports go
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.." || exit 1
 package=$1 libraries=$2 out=$3
 python=$package/python bridge=$package/python/backplane_torch
 processes=$(nproc)
@@ -54,25 +54,52 @@ print(summary(report))
 END
 }
 
+# Networks, in strict mode: our own, and those of torchvision and transformers where these are installed.
 networks() {
-  timeout -k 5 120 python3 - "$device" <<'END'
+  HF_HUB_OFFLINE=1 timeout -k 5 200 python3 - "$device" <<'END'
 import sys
 
 sys.path.append("bridges/torch/tests")
 import backplane_torch
 import models
 
+device, failed = sys.argv[1], 0
 backplane_torch.set_strict()
-failed = 0
-for name in ("resnet18", "bert", "gpt", "lstm", "gru"):
+
+
+def check(name, compare):
+    global failed
     try:
-        expected, ours = models.train(name, "cpu")[0], models.train(name, sys.argv[1])[0]
-        furthest = max(abs(a - b) for a, b in zip(expected, ours))
-        print(f"{name}: losses of three steps differ by {furthest:.1e} from the CPU's")
-        failed += furthest > 1e-4
+        print(f"{name}: {compare()}")
     except Exception as error:
-        print(f"{name}: {type(error).__name__}: {str(error)[:300]}")
+        print(f"{name}: WRONG, {type(error).__name__}: {str(error)[:300]}")
         failed += 1
+
+
+def losses(module, name):
+    expected, ours = module.train(name, "cpu")[0], module.train(name, device)[0]
+    furthest = max(abs(a - b) for a, b in zip(expected, ours))
+    assert furthest < 1e-4, f"losses of three steps differ by {furthest:.1e}"
+    return f"losses of three steps differ by {furthest:.1e}"
+
+
+def words(module, name):
+    expected, ours = module.generate(name, "cpu"), module.generate(name, device)
+    assert ours == expected, f"{ours} and not {expected}"
+    return f"{sum(map(len, expected))} words are the CPU's"
+
+
+for name in ("resnet18", "bert", "gpt", "lstm", "gru"):
+    check(f"our {name}", lambda: losses(models, name))
+try:
+    import library_models
+except ImportError as error:
+    print(f"without the libraries' models: {error}")
+else:
+    for name in ("resnet18", "resnet50", "vit_b_16", "lstm", "bert", "gpt2", "llama", "t5", "whisper"):
+        check(name, lambda: losses(library_models, name))
+    for name in ("gpt2", "llama", "t5", "whisper"):
+        check(f"{name} generates", lambda: words(library_models, name))
 sys.exit(failed > 0)
 END
 }
