@@ -7,13 +7,13 @@
 namespace bp::autograd {
 namespace {
 
-// scatter_to_planes(grad_values, indices, input.shape)
+// max_pool_backward(grad_values, indices, input.shape)
 Tensor max_pool_with_indices_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad_values = gradients[0];
   if (!grad_values.defined()) return {};
   const Tensor indices = call.result(1);
   const Tensor input = call.tensor(0);
-  return scatter_to_planes(grad_values, indices, input.shape());
+  return max_pool_backward(grad_values, indices, input.shape());
 }
 
 constexpr Derivative::Input max_pool_with_indices_inputs[] = {{0, max_pool_with_indices_by_input, nullptr, 0b0, 0b1, 0b10}};
@@ -54,18 +54,30 @@ constexpr Derivative::Input avg_pool_backward_inputs[] = {{0, avg_pool_backward_
 constexpr Derivative avg_pool_backward_derivative{avg_pool_backward_inputs, 1,
                                                   Derivative::Fit::never};
 
-// scatter_to_planes(grad_values, indices, input.shape)
+// max_pool_backward(grad_values, indices, input.shape)
 Tensor adaptive_max_pool_with_indices_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad_values = gradients[0];
   if (!grad_values.defined()) return {};
   const Tensor indices = call.result(1);
   const Tensor input = call.tensor(0);
-  return scatter_to_planes(grad_values, indices, input.shape());
+  return max_pool_backward(grad_values, indices, input.shape());
 }
 
 constexpr Derivative::Input adaptive_max_pool_with_indices_inputs[] = {{0, adaptive_max_pool_with_indices_by_input, nullptr, 0b0, 0b1, 0b10}};
 constexpr Derivative adaptive_max_pool_with_indices_derivative{adaptive_max_pool_with_indices_inputs,
                                                                1, Derivative::Fit::never};
+
+// elements_of_planes(grad, indices)
+Tensor max_pool_backward_by_grad_output(const Recorded& call, std::span<Tensor> gradients) {
+  const Tensor& grad = gradients[0];
+  if (!grad.defined()) return {};
+  const Tensor indices = call.tensor(1);
+  return elements_of_planes(grad, indices);
+}
+
+constexpr Derivative::Input max_pool_backward_inputs[] = {{0, max_pool_backward_by_grad_output, nullptr, 0b10, 0b0, 0b0}};
+constexpr Derivative max_pool_backward_derivative{max_pool_backward_inputs, 1,
+                                                  Derivative::Fit::never};
 
 }  // namespace
 
@@ -76,6 +88,7 @@ void register_pooling_derivatives() {
   ops::avg_pool.derivative.store(&avg_pool_derivative, order);
   ops::avg_pool_backward.derivative.store(&avg_pool_backward_derivative, order);
   ops::adaptive_max_pool_with_indices.derivative.store(&adaptive_max_pool_with_indices_derivative, order);
+  ops::max_pool_backward.derivative.store(&max_pool_backward_derivative, order);
 }
 
 }  // namespace bp::autograd

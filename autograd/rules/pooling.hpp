@@ -5,8 +5,7 @@
 
 namespace bp::autograd {
 
-// Zeros of this shape, [batch, channels, size...], to which the elements are added at their places in the
-// planes.
-Tensor scatter_to_planes(const Tensor& elements, const Tensor& places, IntList shape);
+// What lies at these places of planes, [batch, channels, size...], in the shape of the places.
+Tensor elements_of_planes(const Tensor& planes, const Tensor& places);
 
 }  // namespace bp::autograd

@@ -98,6 +98,7 @@ bp_code init(void*) noexcept {
     add_convolution_kernels(all->rows);
     add_packed_convolution_kernels(all->rows);
     add_max_pooling_kernels(all->rows);
+    add_max_pooling_backward_kernels(all->rows);
     add_pooling_kernels(all->rows);
     add_recurrence_kernels(all->rows);
     add_gather_kernels(all->rows);

@@ -8,6 +8,7 @@ from measure import BUILD, ROOT, BenchError
 RELEASE = ROOT / "build" / "release"
 PAIRS = RELEASE / "bin" / "backplane_bench_pairs"
 HELLO = ROOT / "examples" / "hello" / "hello.cpp"
+PYTHON = ROOT / "build" / "python-venv" / "bin" / "python"
 INSTALLED = BUILD / "installed"
 HELLO_PROGRAM = BUILD / "backplane_hello"
 ENVIRONMENT = {**os.environ, "LD_LIBRARY_PATH": str(INSTALLED / "lib")}
@@ -55,6 +56,15 @@ def training():
 
 def inference():
     return measure.program([str(PAIRS), "inference"], ENVIRONMENT)
+
+
+def python():
+    """The package of the release build, by the interpreter that it was built for; without one, these rows stay empty."""
+    if not PYTHON.exists():
+        measure.say(f"{PYTHON.relative_to(ROOT)} is missing: ./dev test makes it, and the package")
+        return {}
+    environment = {**os.environ, "PYTHONPATH": str(RELEASE / "python")}
+    return measure.program([str(PYTHON), str(ROOT / "bench" / "pairs" / "python_steps.py"), "backplane"], environment)
 
 
 def optimizers():

@@ -107,6 +107,10 @@ def inference():
     return run("pytorch_inference")
 
 
+def python():
+    return measure.program([str(PYTHON), str(ROOT / "bench" / "pairs" / "python_steps.py"), "torch"])
+
+
 def optimizers():
     return measure.program([str(PYTHON), str(PEERS / "pytorch_optimizers.py")])
 

@@ -23,8 +23,8 @@ import pytorch
 from measure import PEERS, BenchError, say
 
 # How often each group is measured: a compilation against PyTorch takes half a minute.
-ROUNDS = {"calls": 7, "large": 5, "attention": 5, "memory": 3, "convolutions": 3, "libraries": 3, "training": 3, "inference": 3, "optimizers": 5, "files": 3, "compile": 3, "start": 7}
-QUICK_ROUNDS = {"calls": 2, "large": 1, "attention": 1, "memory": 1, "convolutions": 1, "libraries": 1, "training": 1, "inference": 1, "optimizers": 1, "files": 1, "compile": 1, "start": 2}
+ROUNDS = {"calls": 7, "large": 5, "attention": 5, "memory": 3, "convolutions": 3, "libraries": 3, "training": 3, "inference": 3, "python": 5, "optimizers": 5, "files": 3, "compile": 3, "start": 7}
+QUICK_ROUNDS = {"calls": 2, "large": 1, "attention": 1, "memory": 1, "convolutions": 1, "libraries": 1, "training": 1, "inference": 1, "python": 1, "optimizers": 1, "files": 1, "compile": 1, "start": 2}
 RATES = {"GB/s", "GFLOP/s", "TFLOP/s", "Gelem/s"}
 
 

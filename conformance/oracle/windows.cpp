@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "elements.hpp"
+#include "indices.hpp"
 
 namespace oracle {
 namespace {
@@ -203,6 +203,22 @@ bp::Status adaptive_max_pool(bp::Stream, bp::In a, bp::Ints, bp::Out values_out,
   return bp::ok;
 }
 
+// Each place's additions are summed in full before it is rounded, once.
+bp::Status max_pool_backward(bp::Call call, bp::In grad, bp::In index, bp::Ints, bp::Out out) {
+  const Size plane = behind_channels(out.shape());
+  const Checked indices(call, index, count(plane));
+  std::vector<Real> gradient = read<Real>(grad);
+  std::vector<Real> result(static_cast<std::size_t>(out.numel()));
+  each_window(out.size(0) * out.size(1), plane, behind_channels(grad.shape()),
+              [&](Index first, Index from, const Size&) {
+                Index place;
+                if (indices.at(static_cast<std::size_t>(from), place))
+                  at(result, first + place) += at(gradient, from);
+              });
+  write(out, result);
+  return bp::ok;
+}
+
 // What divides the sum of a window: all of its places in the padded plane, or those in the plane itself.
 struct Averages {
   Windows windows;
@@ -279,6 +295,7 @@ BP_KERNELS(windows) {
   o::exact(k.add<bp::op::convolution_backward_weight>(o::convolution_backward_weight), bp::numeric);
   o::exact(k.add<bp::op::max_pool_with_indices>(o::max_pool), bp::real);
   o::exact(k.add<bp::op::adaptive_max_pool_with_indices>(o::adaptive_max_pool), bp::real);
+  o::exact(k.add<bp::op::max_pool_backward>(o::max_pool_backward), bp::floating).may_fault();
   o::exact(k.add<bp::op::avg_pool>(o::avg_pool), bp::floating);
   o::exact(k.add<bp::op::avg_pool_backward>(o::avg_pool_backward), bp::floating);
 }

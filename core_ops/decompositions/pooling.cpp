@@ -230,6 +230,14 @@ AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_by_gather(const Tensor& input
   return {std::move(values), std::move(indices)};
 }
 
+Tensor max_pool_backward_by_scatter(const Tensor& grad_output, const Tensor& indices,
+                                    IntList size) {
+  const Dims flat{size[0], size[1], product_of(behind(grad_output.shape(), 2))};
+  const Tensor planes = full({size[0], size[1], product_of(behind(size, 2))}, 0,
+                             grad_output.dtype(), grad_output.device());
+  return reshape(scatter_add(planes, 2, reshape(indices, flat), reshape(grad_output, flat)), size);
+}
+
 Tensor avg_pool_by_sums(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                         bool ceil_mode, bool count_include_pad,
                         std::optional<std::int64_t> divisor_override) {

@@ -15,6 +15,8 @@ MaxPoolWithIndicesResult max_pool_by_gather(const Tensor& input, IntList kernel_
 AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_by_gather(const Tensor& input,
                                                              IntList output_size);
 
+Tensor max_pool_backward_by_scatter(const Tensor& grad_output, const Tensor& indices, IntList size);
+
 Tensor avg_pool_by_sums(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                         bool ceil_mode, bool count_include_pad,
                         std::optional<std::int64_t> divisor_override);

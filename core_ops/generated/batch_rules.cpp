@@ -702,6 +702,8 @@ const BatchRule rules_of_batches[] = {
      "fold: grad_output; sizes: size"},
     {&ops::adaptive_max_pool_with_indices, Batch::fold, 0b1, 0b0, 0b0, 0b0,
      "fold: input"},
+    {&ops::max_pool_backward, Batch::fold, 0b11, 0b0, 0b100, 0b0,
+     "fold: grad_output, indices; sizes: size"},
     {&ops::max_pool1d, Batch::decompose, 0b0, 0b0, 0b0, 0b0,
      "decompose"},
     {&ops::max_pool2d, Batch::decompose, 0b0, 0b0, 0b0, 0b0,

@@ -354,6 +354,7 @@ const CastRule rules_of_casts[] = {
     {&ops::avg_pool, Cast::none},
     {&ops::avg_pool_backward, Cast::none},
     {&ops::adaptive_max_pool_with_indices, Cast::none},
+    {&ops::max_pool_backward, Cast::none},
     {&ops::max_pool1d, Cast::none},
     {&ops::max_pool2d, Cast::none},
     {&ops::max_pool3d, Cast::none},

@@ -79,6 +79,15 @@ constexpr const char* adaptive_max_pool_with_indices_uses[] = {"arange", "mul", 
                                                                "max", "argmax", "expand", "squeeze",
                                                                "gather", nullptr};
 
+Tensor max_pool_backward_by_parts(const Tensor& grad_output, const Tensor& indices, IntList size) {
+  return max_pool_backward_by_scatter(grad_output, indices, size);
+}
+void decompose_max_pool_backward(const Call& call) {
+  finish(call, max_pool_backward_by_parts(tensor_arg(call, 0), tensor_arg(call, 1),
+                                          list_arg(call, 2)));
+}
+constexpr const char* max_pool_backward_uses[] = {"full", "reshape", "scatter_add", nullptr};
+
 Tensor max_pool1d_by_parts(const Tensor& input, IntList kernel_size, IntList stride,
                            IntList padding, IntList dilation, bool ceil_mode) {
   return max_pool_over(1, "max_pool1d", input, kernel_size, stride, padding, dilation, ceil_mode);
@@ -284,6 +293,24 @@ constinit Operator adaptive_max_pool_with_indices{
            "channels, size...], and its int64 position in its plane, row-major. Window i of n "
            "begins at floor(i * size / n) and ends before ceil((i + 1) * size / n).",
     .abi = described_as("adaptive_max_pool_with_indices"),
+};
+
+constinit Operator max_pool_backward{
+    .schema_text = "max_pool_backward(Tensor grad_output, Tensor indices, int[] size) -> Tensor",
+    .kind = BP_KIND_CONVOLUTION,
+    .dtypes = dtypes::floating,
+    .promoted = 0b1,
+    .infer = rules::max_pool_backward,
+    .decompose = decompose_max_pool_backward,
+    .uses = max_pool_backward_uses,
+    .widens = true,
+    .has_gradient = true,
+    .tolerance = "accumulation",
+    .doc = "The gradient of max_pool_with_indices and of adaptive_max_pool_with_indices with "
+           "respect to their input, of shape `size`: zeros, to which each element of "
+           "`grad_output` is added at its int64 position in its plane. A position outside the "
+           "plane is an error, reported at the latest when the stream is synchronized.",
+    .abi = described_as("max_pool_backward"),
 };
 
 constinit Operator max_pool1d{
@@ -511,6 +538,18 @@ void adaptive_max_pool_with_indices_out(const Tensor& values, const Tensor& indi
   call_many_into(ops::adaptive_max_pool_with_indices, args, 2, results, 2);
 }
 
+Tensor max_pool_backward(const Tensor& grad_output, const Tensor& indices, IntList size) {
+  bp_value args[] = {value_of(grad_output), value_of(indices), value_of(size)};
+  return call_one(ops::max_pool_backward, args, 3);
+}
+
+const Tensor& max_pool_backward_out(const Tensor& out, const Tensor& grad_output,
+                                    const Tensor& indices, IntList size) {
+  bp_value args[] = {value_of(grad_output), value_of(indices), value_of(size)};
+  call_one_into(ops::max_pool_backward, args, 3, out);
+  return out;
+}
+
 Tensor max_pool1d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding,
                   IntList dilation, bool ceil_mode) {
   bp_value args[] = {value_of(input), value_of(kernel_size), value_of(stride), value_of(padding),
@@ -588,11 +627,12 @@ Tensor adaptive_avg_pool3d(const Tensor& input, IntList output_size) {
 void register_pooling_operators();
 void register_pooling_operators() {
   for (Operator* op : {&ops::max_pool_with_indices, &ops::avg_pool, &ops::avg_pool_backward,
-                       &ops::adaptive_max_pool_with_indices, &ops::max_pool1d, &ops::max_pool2d,
-                       &ops::max_pool3d, &ops::avg_pool1d, &ops::avg_pool2d, &ops::avg_pool3d,
-                       &ops::adaptive_max_pool1d, &ops::adaptive_max_pool2d,
-                       &ops::adaptive_max_pool3d, &ops::adaptive_avg_pool1d,
-                       &ops::adaptive_avg_pool2d, &ops::adaptive_avg_pool3d})
+                       &ops::adaptive_max_pool_with_indices, &ops::max_pool_backward,
+                       &ops::max_pool1d, &ops::max_pool2d, &ops::max_pool3d, &ops::avg_pool1d,
+                       &ops::avg_pool2d, &ops::avg_pool3d, &ops::adaptive_max_pool1d,
+                       &ops::adaptive_max_pool2d, &ops::adaptive_max_pool3d,
+                       &ops::adaptive_avg_pool1d, &ops::adaptive_avg_pool2d,
+                       &ops::adaptive_avg_pool3d})
     register_operator(*op);
 }
 

@@ -33,6 +33,7 @@ SHAPES = {
     "max_pool": "Throws bad_argument where padding is beyond half of the kernel, or the kernel beyond the padded input.",
     "avg_pool": "Throws bad_argument where padding is beyond half of the kernel, or the kernel beyond the padded input.",
     "avg_pool_backward": "Throws bad_argument where the shapes are not those of one pool.",
+    "max_pool_backward": "Throws bad_argument where `indices` is not like `grad_output`, or `size` begins otherwise.",
     "adaptive_pool": "Throws bad_argument where there is nothing to choose from.",
     "gather": "`index` has `input`'s rank and, but along `dim`, at most its sizes; throws bad_argument otherwise.",
     "index_select": "The shape of `input` with the length of `index` along `dim`.",

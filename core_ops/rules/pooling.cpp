@@ -108,6 +108,26 @@ void avg_pool_backward(const Call& call, Inferred& out) {
   out.outputs[0] = {dtype_of(grad), size};
 }
 
+void max_pool_backward(const Call& call, Inferred& out) {
+  const TensorImpl &grad = impl_arg(call, 0), &indices = impl_arg(call, 1);
+  const IntList size = list_arg(call, 2), shape = shape_of(grad);
+  check_dtype(call.op, dtype_of(grad));
+  BP_CHECK(dtype_of(indices) == i64 && shape_of(indices) == shape,
+           "{}: indices is {} of shape {} for a gradient of shape {}; pass int64 of the same shape",
+           call.op.name(), name(dtype_of(indices)), bp::to_string(shape_of(indices)),
+           bp::to_string(shape));
+  pooled_rank(call, size);
+  BP_CHECK(size.size() == shape.size() && size[0] == shape[0] && size[1] == shape[1],
+           "{}: the gradient has shape {} and size is {}; rank, batch and channels must be equal",
+           call.op.name(), bp::to_string(shape), bp::to_string(size));
+  const std::int64_t elements = checked_numel(call.op.name(), size);
+  BP_CHECK(elements > 0 || grad.abi.numel == 0,
+           "{}: the gradient has shape {} and size is {}; there is nothing to index",
+           call.op.name(), bp::to_string(shape), bp::to_string(size));
+  out.compute_dtype = dtype_of(grad);
+  out.outputs[0] = {dtype_of(grad), size};
+}
+
 void adaptive_pool(const Call& call, Inferred& out) {
   const TensorImpl& input = impl_arg(call, 0);
   const IntList output_size = list_arg(call, 1), size = shape_of(input);

@@ -32,6 +32,7 @@ void packed_convolution(const Call& call, Inferred& out);
 void max_pool(const Call& call, Inferred& out);
 void avg_pool(const Call& call, Inferred& out);
 void avg_pool_backward(const Call& call, Inferred& out);
+void max_pool_backward(const Call& call, Inferred& out);
 void adaptive_pool(const Call& call, Inferred& out);
 
 void square_matrices(const Call& call, Inferred& out);

@@ -61,28 +61,28 @@ __all__ = [
     "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
     "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
     "legendre_polynomial_p", "max_pool_with_indices", "avg_pool", "avg_pool_backward", "adaptive_max_pool_with_indices",
-    "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_max_pool1d",
-    "adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
-    "dot", "mv", "addmv", "addmv_", "outer", "quantize_linear", "dequantize_linear", "dynamic_quantize_linear",
-    "matmul_integer", "conv_integer", "qlinear_matmul", "qlinear_conv", "_scaled_mm", "philox", "rand_philox",
-    "randn_philox", "rand", "randn", "randperm", "dropout", "lstm", "gru", "rnn_tanh", "rnn_relu", "sum", "mean",
-    "argmax", "center_crop_pad", "depth_to_space", "space_to_depth", "reverse_sequence", "pack_padded_sequence",
-    "pad_packed_sequence", "resample", "interpolate", "affine_grid", "grid_sample", "im2col", "col2im", "hardmax",
-    "mean_variance_normalization", "local_response_norm", "weight_norm", "cummax", "cummin", "logcumsumexp", "mode",
-    "kthvalue", "scatter_", "index", "index_put", "embedding", "topk", "stack", "constant_pad_nd", "pad", "repeat",
-    "flip", "roll", "tril", "tril_", "triu", "triu_", "chunk", "tensor_split_at", "cosine_similarity", "lgamma",
-    "lgamma_", "digamma", "digamma_", "polygamma_", "multigammaln", "multigammaln_", "nextafter", "nextafter_",
-    "erfinv", "erfinv_", "ndtri", "erfcx", "log_ndtr", "i0", "i0_", "i0e", "i1", "i1e", "frexp", "prod", "argmin",
-    "any", "all", "logsumexp", "tan", "tan_", "asin", "asin_", "acos", "acos_", "atan", "atan_", "atan2", "atan2_",
-    "sinh", "sinh_", "cosh", "cosh_", "asinh", "asinh_", "acosh", "acosh_", "atanh", "atanh_", "hypot", "hypot_",
-    "sinc", "sinc_", "deg2rad", "deg2rad_", "rad2deg", "rad2deg_", "lp_pool1d", "lp_pool2d", "lp_pool3d",
-    "max_unpool1d", "max_unpool2d", "max_unpool3d", "view", "reshape", "flatten", "transpose", "permute", "slice",
-    "select", "narrow", "expand", "squeeze", "unsqueeze", "as_strided", "unfold", "diagonal", "unbind",
-    "split_with_sizes", "addbmm_", "float_power_", "gcd_", "lcm_", "renorm_", "absolute", "absolute_", "clip", "clip_",
-    "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan", "arctan_",
-    "arctan2", "arctan2_", "arctanh", "arctanh_", "concat", "concatenate", "conj_physical", "conj_physical_", "divide",
-    "divide_", "fix", "fix_", "ger", "greater", "greater_", "greater_equal", "greater_equal_", "igamma", "igamma_",
-    "igammac", "igammac_", "less", "less_", "less_equal", "less_equal_", "moveaxis", "multiply", "multiply_",
+    "max_pool_backward", "max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d", "dot", "mv", "addmv", "addmv_", "outer", "quantize_linear", "dequantize_linear",
+    "dynamic_quantize_linear", "matmul_integer", "conv_integer", "qlinear_matmul", "qlinear_conv", "_scaled_mm",
+    "philox", "rand_philox", "randn_philox", "rand", "randn", "randperm", "dropout", "lstm", "gru", "rnn_tanh",
+    "rnn_relu", "sum", "mean", "argmax", "center_crop_pad", "depth_to_space", "space_to_depth", "reverse_sequence",
+    "pack_padded_sequence", "pad_packed_sequence", "resample", "interpolate", "affine_grid", "grid_sample", "im2col",
+    "col2im", "hardmax", "mean_variance_normalization", "local_response_norm", "weight_norm", "cummax", "cummin",
+    "logcumsumexp", "mode", "kthvalue", "scatter_", "index", "index_put", "embedding", "topk", "stack",
+    "constant_pad_nd", "pad", "repeat", "flip", "roll", "tril", "tril_", "triu", "triu_", "chunk", "tensor_split_at",
+    "cosine_similarity", "lgamma", "lgamma_", "digamma", "digamma_", "polygamma_", "multigammaln", "multigammaln_",
+    "nextafter", "nextafter_", "erfinv", "erfinv_", "ndtri", "erfcx", "log_ndtr", "i0", "i0_", "i0e", "i1", "i1e",
+    "frexp", "prod", "argmin", "any", "all", "logsumexp", "tan", "tan_", "asin", "asin_", "acos", "acos_", "atan",
+    "atan_", "atan2", "atan2_", "sinh", "sinh_", "cosh", "cosh_", "asinh", "asinh_", "acosh", "acosh_", "atanh",
+    "atanh_", "hypot", "hypot_", "sinc", "sinc_", "deg2rad", "deg2rad_", "rad2deg", "rad2deg_", "lp_pool1d",
+    "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "view", "reshape", "flatten", "transpose",
+    "permute", "slice", "select", "narrow", "expand", "squeeze", "unsqueeze", "as_strided", "unfold", "diagonal",
+    "unbind", "split_with_sizes", "addbmm_", "float_power_", "gcd_", "lcm_", "renorm_", "absolute", "absolute_", "clip",
+    "clip_", "arccos", "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan",
+    "arctan_", "arctan2", "arctan2_", "arctanh", "arctanh_", "concat", "concatenate", "conj_physical", "conj_physical_",
+    "divide", "divide_", "fix", "fix_", "ger", "greater", "greater_", "greater_equal", "greater_equal_", "igamma",
+    "igamma_", "igammac", "igammac_", "less", "less_", "less_equal", "less_equal_", "moveaxis", "multiply", "multiply_",
     "mvlgamma", "mvlgamma_", "mm", "negative", "negative_", "not_equal", "not_equal_", "subtract", "subtract_",
     "swapaxes", "swapdims", "true_divide", "true_divide_", "det", "inverse", "pinverse", "slogdet", "matrix_power",
     "matrix_exp", "row_stack", "special_digamma", "special_digamma_",
@@ -3752,6 +3752,14 @@ def adaptive_max_pool_with_indices(
     The largest element of each of `output_size` windows that cover `input`, [batch, channels, size...], and its int64
     position in its plane, row-major. Window i of n begins at floor(i * size / n) and ends before ceil((i + 1) * size /
     n).
+    """
+
+def max_pool_backward(grad_output: Tensor, indices: Tensor, size: Ints, *, out: Tensor | None = None) -> Tensor:
+    """max_pool_backward(Tensor grad_output, Tensor indices, int[] size) -> Tensor
+
+    The gradient of max_pool_with_indices and of adaptive_max_pool_with_indices with respect to their input, of shape
+    `size`: zeros, to which each element of `grad_output` is added at its int64 position in its plane. A position
+    outside the plane is an error, reported at the latest when the stream is synchronized.
     """
 
 def max_pool1d(

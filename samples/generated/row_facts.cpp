@@ -4276,6 +4276,24 @@ constexpr RowFacts facts[] = {
      "own",
      "",
      ""},
+    {"max_pool_backward", "0.1",
+     "one_dim two_dims three_dims strided padded dilated ceil_mode zero_size non_contiguous "
+     "transposed channels_last several_tiles",
+     draft_pooling, 3, bit(Trait::sums_products) | bit(Trait::gradient) | bit(Trait::adds_in_place),
+     "sample:one_dim sample:two_dims sample:three_dims sample:strided sample:padded "
+     "sample:dilated sample:ceil_mode sample:zero_size sample:non_contiguous sample:transposed "
+     "sample:channels_last sample:several_tiles s7x3x5,7x3x5:size=7x3x9 "
+     "s9x2x3x4,9x2x3x4:size=9x2x5x6 s3x2x0,3x2x0:size=3x2x4",
+     "",
+     "own normal ties specials duplicates exact",
+     "",
+     "own",
+     "s300x2x270,300x2x270:size=300x2x300/exact/f32 s64x70x9,64x70x9:size=64x70x81/exact/f32+f64",
+     "s4x2x3,4x2x5:size=4x2x4 s4x2x3,4x2x3:size=4x2x4x4 s4x2x3,4x2x3:size=4x3x4 "
+     "s4x2x3,4x2x3:size=4x2x0 s4x2x3,4x2x3:size=4x2x4:indices=i32 "
+     "s4x2x3,4x2x3:size=4x2x4!too_high s4x2x3,4x2x3:size=4x2x4!too_low "
+     "s4x2x3,4x2x3:size=4x2x4!minus_one s4x2x3,4x2x3:size=4x2x4!minus_end "
+     "s4x2x3,4x2x3:size=4x2x4!minus_any"},
     {"max_pool1d", "0.1",
      "same strided padded dilated ceil_mode unbatched zero_size non_contiguous several_tiles",
      draft_pooling, 3, bit(Trait::extrema),
@@ -6115,8 +6133,8 @@ constexpr ModelRows models[] = {
      "conv2d convolution batch_norm native_batch_norm relu max_pool2d max_pool_with_indices add "
      "adaptive_avg_pool2d avg_pool avg_pool_backward linear matmul mean sub mul rsqrt cast copy "
      "full",
-     "convolution_backward_weight batch_norm_backward norm_weight_backward cross_entropy "
-     "log_softmax sum gather scatter_add where var"},
+     "convolution_backward_weight batch_norm_backward norm_weight_backward max_pool_backward "
+     "cross_entropy log_softmax sum gather scatter_add where var"},
     {"mobilenet_v3",
      "conv2d convolution batch_norm native_batch_norm hardswish hardsigmoid relu mul add "
      "adaptive_avg_pool2d avg_pool linear matmul mean clamp cast copy full",
@@ -6125,8 +6143,8 @@ constexpr ModelRows models[] = {
     {"unet",
      "conv2d convolution conv_transpose2d group_norm silu add cat max_pool2d "
      "max_pool_with_indices mul mean var rsqrt sub cast copy full repeat",
-     "convolution_backward_weight norm_backward norm_weight_backward mse_loss sum where "
-     "scatter_add"},
+     "convolution_backward_weight norm_backward norm_weight_backward max_pool_backward mse_loss "
+     "sum where"},
     {"vit",
      "conv2d convolution layer_norm native_layer_norm scaled_dot_product_attention "
      "native_attention softmax gelu linear matmul add cat mul mean cast copy full",

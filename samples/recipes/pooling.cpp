@@ -17,6 +17,11 @@ struct PoolSample {
     for (std::size_t i = 0; i < rank; ++i) shape.push_back(places);
     return shape;
   }
+  std::int64_t plane() const {
+    std::int64_t elements = 1;
+    for (std::size_t i = 0; i < rank; ++i) elements *= size;
+    return elements;
+  }
   std::int64_t num_windows() const {
     const std::int64_t step = stride ? stride : kernel;
     const std::int64_t room = size + 2 * padding - dilation * (kernel - 1) - 1;
@@ -66,9 +71,13 @@ void add_windows(Draft& draft, const PoolSample& sample) {
 void draft_pooling(Draft& draft) {
   const std::string_view name = draft.op().name();
   const PoolSample sample = choose_pool(draft);
-  const bool backward = name == "avg_pool_backward";
-  draft.add(draft.tensor(sample.shape(backward ? sample.num_windows() : sample.size)));
+  const bool backward = name.ends_with("_backward");
+  const Dims shape = sample.shape(backward ? sample.num_windows() : sample.size);
+  draft.add(draft.tensor(shape));
+  // Of any place, since windows of an adaptive pool may be any.
+  if (name == "max_pool_backward") draft.add(draft.indices(shape, sample.plane()));
   if (backward) draft.add_list(sample.shape(sample.size));
+  if (name == "max_pool_backward") return;
   if (name.starts_with("adaptive")) return draft.add_list({sample.result});
   add_windows(draft, sample);
   if (name.starts_with("max")) {

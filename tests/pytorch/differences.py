@@ -34,6 +34,7 @@ WITHOUT_PEER = {
     "norm_gradients": "layer_norm's and rms_norm's derivative",
     "batch_norm_backward": "batch_norm's derivative",
     "convolution_backward_weight": "convolution's derivative",
+    "max_pool_backward": "max_pool_with_indices's derivative",
     "avg_pool_backward": "avg_pool's derivative",
     "resample": "ONNX's: a loop over its definitions, tests/core_ops/resample_test.cpp",
     **{row: "ONNX's: its examples and exact sums, tests/core_ops/quantized_test.cpp" for row in (

@@ -5,6 +5,7 @@
 
 #include "../host.hpp"
 #include "../tensor_view.hpp"
+#include "indices.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
 
@@ -17,13 +18,6 @@ constexpr bp_dtype_set index_dtypes = dtype_set({BP_I32, BP_I64});
 template <class F> Status with_index_type(const bp_tensor& index, F&& f) {
   return Status::from_host(index.dtype == BP_I32 ? f(Tag<int32_t>{}) : f(Tag<int64_t>{}));
 }
-
-// One row of a walk: `count` elements along the last dimension of the indices.
-template <class I> struct IndexRow {
-  const I* data;
-  int64_t step;
-  int64_t operator[](int64_t i) const { return static_cast<int64_t>(data[i * step]); }
-};
 
 // Of rank 1 at least, so that there is a last dimension.
 struct Shape {
@@ -42,30 +36,6 @@ std::array<int64_t, BP_MAX_RANK> strides_copy(const bp_tensor& tensor) {
   std::array<int64_t, BP_MAX_RANK> strides{};
   for (int32_t i = 0; i < tensor.dl.ndim; ++i) strides[i] = tensor.dl.strides[i];
   return strides;
-}
-
-// As two minima and maxima: the loops of neighbours become vector code.
-template <class I> bool are_within(IndexRow<I> indices, int64_t count, int64_t size) {
-  I least = 0, most = 0;
-  const auto take = [&](I value) {
-    least = std::min(least, value);
-    most = std::max(most, value);
-  };
-  if (indices.step == 1) {
-    for (int64_t j = 0; j < count; ++j) take(indices.data[j]);
-  } else {
-    for (int64_t j = 0; j < count; ++j) take(indices.data[j * indices.step]);
-  }
-  return count == 0 || (least >= 0 && static_cast<int64_t>(most) < size);
-}
-
-// Of indices without gaps: in one pass, where rows would be a few elements each.
-template <class I> bool all_are_within(const bp_tensor& index, int64_t size) {
-  std::atomic<bool> is_bad{false};
-  parallel_for(index.numel, 2 * element_grain, [&](int64_t begin, int64_t end) {
-    if (!are_within(IndexRow<I>{data_of<I>(index) + begin, 1}, end - begin, size)) is_bad = true;
-  });
-  return !is_bad;
 }
 
 // The first index outside [0, size), or BP_OK.

@@ -93,6 +93,7 @@ void add_matmul_kernels(Kernels& k);
 void add_convolution_kernels(Kernels& k);
 void add_packed_convolution_kernels(Kernels& k);
 void add_max_pooling_kernels(Kernels& k);
+void add_max_pooling_backward_kernels(Kernels& k);
 void add_pooling_kernels(Kernels& k);
 void add_recurrence_kernels(Kernels& k);
 void add_gather_kernels(Kernels& k);

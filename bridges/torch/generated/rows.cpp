@@ -339,6 +339,7 @@ constexpr NamedRow rows[] = {
     {"max_pool_with_indices", "max_pool3d_with_indices", ""},
     {"avg_pool", "avg_pool", ""},
     {"avg_pool_backward", "avg_pool_backward", ""},
+    {"max_pool_backward", "max_pool_backward", ""},
     {"max_pool1d", "max_pool1d", ""},
     {"max_pool2d", "max_pool2d", ""},
     {"max_pool3d", "max_pool3d", ""},

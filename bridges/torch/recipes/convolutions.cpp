@@ -81,9 +81,9 @@ Pair adaptive_maxima(const Tensor& input, IntList output_size) {
 }
 
 Tensor put_back(const Tensor& grad, const Tensor& input, const Tensor& indices, int num_dims) {
-  const Tensor nothing = joined(zeros(input.shape(), grad.dtype(), grad.device()), num_dims);
-  const Tensor sums = scatter_add(nothing, -1, joined(indices, num_dims), joined(grad, num_dims));
-  return reshape(sums, input.shape());
+  if (input.ndim() == num_dims + 2) return max_pool_backward(grad, indices, input.shape());
+  const Tensor batch = unsqueeze(input, 0);
+  return squeeze(max_pool_backward(unsqueeze(grad, 0), unsqueeze(indices, 0), batch.shape()), 0);
 }
 
 Tensor unpooled(const Tensor& input, const Tensor& indices, IntList size) {

@@ -232,6 +232,7 @@ class CpuPlugin {
                              "softmax",
                              "log_softmax",
                              "max_pool_with_indices",
+                             "max_pool_backward",
                              "packed_convolution",
                              "convolution",
                              "convolution_backward_weight",

@@ -1417,6 +1417,14 @@ struct adaptive_max_pool_with_indices {
   enum class place : unsigned { input, output_size, values, indices };
 };
 
+struct max_pool_backward {
+  static constexpr const char* name = "max_pool_backward";
+  static constexpr const char* schema = "max_pool_backward(Tensor grad_output, Tensor indices, int[] size) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x0bed1748810f257au;
+  using signature = Status(Stream, In, In, Ints, Out);
+  enum class place : unsigned { grad_output, indices, size, out };
+};
+
 struct _scaled_mm {
   static constexpr const char* name = "_scaled_mm";
   static constexpr const char* schema = "_scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, Dtype? out_dtype=None, bool use_fast_accum=False) -> Tensor";

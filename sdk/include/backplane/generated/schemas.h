@@ -182,6 +182,7 @@
 #define BP_SCHEMA_HASH_avg_pool UINT64_C(0xb2b74276eec91bbe) /* avg_pool(Tensor input, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor */
 #define BP_SCHEMA_HASH_avg_pool_backward UINT64_C(0x4ba27d27f342ceec) /* avg_pool_backward(Tensor grad_output, int[] size, int[] kernel_size, int[] stride=[], int[] padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor */
 #define BP_SCHEMA_HASH_adaptive_max_pool_with_indices UINT64_C(0x5f757a2671b0d153) /* adaptive_max_pool_with_indices(Tensor input, int[] output_size) -> (Tensor values, Tensor indices) */
+#define BP_SCHEMA_HASH_max_pool_backward UINT64_C(0x0bed1748810f257a) /* max_pool_backward(Tensor grad_output, Tensor indices, int[] size) -> Tensor */
 #define BP_SCHEMA_HASH__scaled_mm UINT64_C(0xa424b1888efdbf31) /* _scaled_mm(Tensor input, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, Dtype? out_dtype=None, bool use_fast_accum=False) -> Tensor */
 #define BP_SCHEMA_HASH_philox UINT64_C(0x3d634d0a1940e0f2) /* philox(int[] size, int seed, int offset, *, Device? device=None) -> Tensor */
 #define BP_SCHEMA_HASH_rand_philox UINT64_C(0x489155db064e8d1c) /* rand_philox(int[] size, int seed, int offset, *, Dtype? dtype=None, Device? device=None) -> Tensor */

@@ -67,6 +67,15 @@ BP_API AdaptiveMaxPoolWithIndicesResult adaptive_max_pool_with_indices(const Ten
 BP_API void adaptive_max_pool_with_indices_out(const Tensor& values, const Tensor& indices,
                                                const Tensor& input, IntList output_size);
 
+// The gradient of max_pool_with_indices and of adaptive_max_pool_with_indices with respect to their
+// input, of shape `size`: zeros, to which each element of `grad_output` is added at its int64
+// position in its plane. A position outside the plane is an error, reported at the latest when the
+// stream is synchronized. Throws bad_argument where `indices` is not like `grad_output`, or `size`
+// begins otherwise.
+BP_API Tensor max_pool_backward(const Tensor& grad_output, const Tensor& indices, IntList size);
+BP_API const Tensor& max_pool_backward_out(const Tensor& out, const Tensor& grad_output,
+                                           const Tensor& indices, IntList size);
+
 // The largest element of each window of `input`, [batch, channels, length] or without the batch.
 // The default `stride` is the kernel's size.
 BP_API Tensor max_pool1d(const Tensor& input, IntList kernel_size, IntList stride = {},

@@ -424,6 +424,7 @@ extern BP_API Operator max_pool_with_indices;
 extern BP_API Operator avg_pool;
 extern BP_API Operator avg_pool_backward;
 extern BP_API Operator adaptive_max_pool_with_indices;
+extern BP_API Operator max_pool_backward;
 extern BP_API Operator max_pool1d;
 extern BP_API Operator max_pool2d;
 extern BP_API Operator max_pool3d;
