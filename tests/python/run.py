@@ -43,7 +43,7 @@ def main():
     if options.beside:
         paths.extend(options.beside.glob("lib/python*/site-packages"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", options.file]
+    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", options.file]
     return subprocess.run(command, env=environment, cwd=options.build).returncode
 
 
