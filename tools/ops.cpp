@@ -90,7 +90,8 @@ int print_for_program(const Rows& rows, const Column& column) {
     list.push_back({{"op", rows[i]->name()},
                     {"primitive", is_primitive(*rows[i])},
                     {"dtypes", names_of(served.dtypes)},
-                    {"served", name(served.rung)},
+                    {"served", describe(served)},
+                    {"slowest", name(served.rung)},
                     {"by_dtype", nlohmann::ordered_json::object()}});
     for (const auto& [dtype, rungs] : served.by_dtype)
       for (const Rung rung : rungs)

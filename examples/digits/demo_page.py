@@ -11,7 +11,7 @@ table { border-collapse: collapse } td, th { padding: .25em .5em; font-size: 14p
 td:first-child, th:first-child { text-align: left } figure { display: inline-block; margin: .4em; text-align: center; font-size: 13px }
 .name { margin-right: 1em; white-space: nowrap } .name b { display: inline-block; width: .8em; height: .8em; margin-right: .4em }
 .scroll { overflow-x: auto } li { margin-bottom: .6em }
-code { background: #f2f2f2; padding: .2em .4em; display: block; white-space: nowrap; overflow-x: auto }"""
+code { background: #f2f2f2; padding: .2em .4em; display: block; white-space: pre-wrap; overflow-wrap: anywhere }"""
 DASH = 7  # of one device's line; behind it come those of the others
 
 

@@ -1,4 +1,5 @@
 // needs: cpu once
+#include <cstring>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,14 @@ json served_on(const std::string& device, const std::vector<std::string>& option
     rows[row["op"]] = row;
   }
   return rows;
+}
+
+// Of a text in which only these are special.
+std::string regex_of(const std::string& text) {
+  std::string regex;
+  for (const char letter : text)
+    regex += std::strchr("().", letter) ? std::string{'\\', letter} : std::string{letter};
+  return regex;
 }
 
 TEST(Ops, are_listed_with_schema_and_kind) {
@@ -64,9 +73,15 @@ TEST(Ops, of_a_device_with_few_kernels_are_told_by_dtype) {
   const json rows = served_on("partial", {"--plugin", partial});
   EXPECT_EQ(rows["add"]["by_dtype"]["float32"][0], "native") << rows["add"];
   EXPECT_EQ(rows["add"]["by_dtype"]["float64"], json({"host"})) << rows["add"];
+  EXPECT_EQ(rows["add"]["served"], "native f32 (partly host); host others");
+  EXPECT_EQ(rows["add"]["slowest"], "host");
   const auto listed = run_backplane({"ops", "--device", "partial", "--plugin", partial});
   EXPECT_THAT(listed.out,
               testing::ContainsRegex("\nadd +primitive +native f32 .partly host.; host others"));
+  for (const json& row : rows)
+    EXPECT_THAT(listed.out, testing::ContainsRegex("\n" + row["op"].get<std::string>() +
+                                                   " [^\n]*  " + regex_of(row["served"]) + "\n"))
+        << "the two forms differ";
 }
 
 TEST(Ops, a_kernel_that_crashes_costs_its_own_operator) {
