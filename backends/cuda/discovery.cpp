@@ -14,8 +14,8 @@ bool describe(int ordinal, FoundDevice& device) {
   if (error == CUDA_SUCCESS) error = driver.cuDeviceGetName(name, sizeof name, device.id);
   if (error == CUDA_SUCCESS) error = driver.cuDeviceTotalMem(&memory, device.id);
   if (error != CUDA_SUCCESS) {
-    bp::log(bp::LogLevel::warning, "cuda: card %d is left out: asking for its properties: %s",
-            ordinal, name_of(error).c_str());
+    bp::log(bp::LogLevel::warning, "card %d is left out: asking for its properties: %s", ordinal,
+            name_of(error).c_str());
     return false;
   }
   device.name = name;
@@ -24,8 +24,8 @@ bool describe(int ordinal, FoundDevice& device) {
                         attribute_of(device.id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   if (device.architecture >= least_architecture) return true;
   bp::log(bp::LogLevel::warning,
-          "cuda: card %d, %s, is left out: its compute capability is %d.%d, and 7.5 is needed",
-          ordinal, name, device.architecture / 10, device.architecture % 10);
+          "card %d, %s, is left out: its compute capability is %d.%d, and 7.5 is needed", ordinal,
+          name, device.architecture / 10, device.architecture % 10);
   return false;
 }
 

@@ -17,8 +17,8 @@ void open_path(Device& from, Device& to) {
   CUresult error = to.memory().open_to(from.found().id);
   if (error == CUDA_SUCCESS) error = driver.cuCtxEnablePeerAccess(to.context(), 0);
   if (error == CUDA_SUCCESS || error == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return;
-  bp::log(bp::LogLevel::info, "cuda: cards %d and %d copy through the host: %s",
-          from.found().ordinal, to.found().ordinal, name_of(error).c_str());
+  bp::log(bp::LogLevel::info, "cards %d and %d copy through the host: %s", from.found().ordinal,
+          to.found().ordinal, name_of(error).c_str());
 }
 
 // Later work of `queue` waits for what `other` has been given.

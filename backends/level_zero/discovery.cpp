@@ -8,7 +8,7 @@ namespace level_zero {
 namespace {
 
 void leave_out(const char* what, ze_result_t result) {
-  bp::log(bp::LogLevel::warning, "level_zero: a driver or device is left out: %s: %s", what,
+  bp::log(bp::LogLevel::warning, "a driver or device is left out: %s: %s", what,
           name_of(result).c_str());
 }
 
@@ -97,7 +97,7 @@ bool describe_device(FoundDevice& found) {
   find_address(found);
   if (find_queues(found)) return true;
   bp::log(bp::LogLevel::warning,
-          "level_zero: the device '%s' is left out: it has no queue that "
+          "the device '%s' is left out: it has no queue that "
           "computes",
           found.properties.name);
   return false;

@@ -18,8 +18,8 @@ Memory::Kind Memory::kind() {
   if (name == "host") return Kind::host;
   if (!name.empty() && name != "device") {
     bp::log(bp::LogLevel::warning,
-            "level_zero: BACKPLANE_LEVEL_ZERO_MEMORY is '%s', which is not a kind of memory; it is "
-            "the device's own (possible: device, shared, host)",
+            "BACKPLANE_LEVEL_ZERO_MEMORY is '%s', which is not a kind of memory; the "
+            "device's own is used (possible: device, shared, host)",
             asked);
   }
   return Kind::device;

@@ -13,7 +13,7 @@ const FoundDevice& found_at(uint32_t index) {
 
 // What a driver tells by itself, from any thread.
 void CL_CALLBACK tell(const char* text, const void*, size_t, void*) {
-  bp::log(bp::LogLevel::warning, "opencl: the driver says: %s", text);
+  bp::log(bp::LogLevel::warning, "the driver says: %s", text);
 }
 
 cl_context make_context(const FoundDevice& found) {

@@ -42,7 +42,7 @@ std::vector<cl_device_id> devices_of(cl_platform_id platform) {
   }
   if (error == CL_SUCCESS) return ids;
   if (error != CL_DEVICE_NOT_FOUND) {
-    bp::log(bp::LogLevel::warning, "opencl: the platform '%s' is left out: listing its devices: %s",
+    bp::log(bp::LogLevel::warning, "the platform '%s' is left out: listing its devices: %s",
             platform_text(platform, CL_PLATFORM_NAME).c_str(), name_of(error).c_str());
   }
   return {};
@@ -53,10 +53,9 @@ Found look() {
   for (cl_platform_id platform : platforms(found.why_none)) {
     for (cl_device_id id : devices_of(platform)) {
       if (device_version(id) < 120) {
-        bp::log(bp::LogLevel::warning,
-                "opencl: the device '%s' is left out: it speaks '%s', and 1.2 is needed",
-                device_text(id, CL_DEVICE_NAME).c_str(),
-                device_text(id, CL_DEVICE_VERSION).c_str());
+        bp::log(
+            bp::LogLevel::warning, "the device '%s' is left out: it speaks '%s', and 1.2 is needed",
+            device_text(id, CL_DEVICE_NAME).c_str(), device_text(id, CL_DEVICE_VERSION).c_str());
       } else if (device_value<cl_bool>(id, CL_DEVICE_AVAILABLE)) {
         found.devices.push_back({platform, id});
       }

@@ -32,7 +32,7 @@ Kind kind_of(cl_device_id device) {
   if (kind == "usm" && has_extension(device, "cl_intel_unified_shared_memory")) return Kind::usm;
   if (!kind.empty() && kind != "buffer") {
     bp::log(bp::LogLevel::warning,
-            "opencl: BACKPLANE_OPENCL_MEMORY is '%s', which '%s' does not have; it uses buffers "
+            "BACKPLANE_OPENCL_MEMORY is '%s', which '%s' does not have; it uses buffers "
             "(possible: buffer, svm, usm)",
             asked, device_text(device, CL_DEVICE_NAME).c_str());
   }

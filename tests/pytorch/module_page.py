@@ -12,13 +12,14 @@ PAGE = ROOT / "docs/nn.md"
 MOST_ABSENT = 0.05
 HEAD = """# Modules of torch.nn
 
-Each public class of `torch.nn` {version}, in the order of PyTorch's files: here under the same name in `bp::nn`, under another
+Each public class of `torch.nn` {version}, in the order of PyTorch's files. Each is in `bp::nn` under the same name, under another
 name, or absent for a reason. `tests/pytorch/compare_modules.py --write` makes this page.
 
-A case makes the module in both with the same arguments in float64, copies the state, and compares the keys, shapes and order of the
+A case makes the module on both sides with the same arguments in float64, copies the state, and compares the keys, shapes and order of the
 `state_dict`, what `extra_repr` prints, the results, the gradients of inputs and parameters, and the state after the call, all to
-{relative:g} of the largest element. For modules that draw random numbers, the tests check what is certain in training: which values can
-occur, and how often. Lazy modules are compared after a first call, which is `materialize` here.
+{relative:g} of the largest element. Modules that draw random numbers are
+tested for what must hold in training mode: which values can occur, and how often. Lazy modules are compared after a first call, which is
+`materialize` here.
 
 ```sh
 tests/pytorch/compare_modules.py --module Conv2d --verbose    # one module, every case that differs
@@ -37,7 +38,7 @@ nn::materialize(net, images);                     // one call in evaluation, wit
 optim::SGD optimizer(net.parameters(), {{.lr = 0.1}});
 ```
 
-From then on each is a `Linear`, a `Conv2d` and so on, and prints and saves as one. `load_state_dict` gives them their sizes too.
+From then on each of them is a `Linear`, a `Conv2d` and so on, and prints and saves as one. `load_state_dict` gives them their sizes too.
 Until then they have no parameters: an optimizer would not train them, and a call throws an error that names the layer.
 """
 
@@ -46,8 +47,8 @@ TAIL = """
 
 | what you see | why | what to do |
 |---|---|---|
-| "encoder.layer.2.query: linear: input of shape [2, 5] has 5 features and weight of shape [4, 3] takes 3; make them equal" | the layer at this path got another size than it was made for | the path names the layer; print the model to see its sizes |
-| "linear: 'input' is on reference:0 and 'weight' is on cpu:0; move one with to()" | the model and its input are on two devices | `model.to(device)`, or `to(x, device)` |
+| "encoder.layer.2.query: linear: input of shape [2, 5] has 5 features and weight of shape [4, 3] takes 3; make them equal" | the layer's input has another size than the layer was made for | the message begins with the layer's path; print the model to see its sizes |
+| "linear: 'input' is on reference:0 and 'weight' is on cpu:0; move one with to()" | the model and its input are on different devices | `model.to(device)`, or `to(x, device)` |
 | "linear: input is float64 and weight is float32; cast one of them" | the input has another dtype than the parameters | `cast(x, f32)`, or `model.to(f64)` |
 | "LazyLinear: its parameters wait for the size of the input; call nn::materialize(model, x) first, ..." | a lazy layer was called before it had sizes | `nn::materialize(model, x)`, before the optimizer is made |
 | "load_state_dict: the dict does not fit the module, and nothing was loaded; ..." | keys are missing, unexpected or have another shape; the lines below list them | load into the same modules; `strict = false` only tolerates other keys |
@@ -76,8 +77,8 @@ RENAMED = {
 # What a reader of the page should know of the comparison.
 NOTES = {
     "CTCLoss": "its gradient is compared through `log_softmax`, which removes what PyTorch's has in addition",
-    "Upsample": "where a size stays or doubles, and the factor says otherwise, PyTorch's `nearest` of one and three dimensions has the "
-    "derivative of another function; ours is its own",
+    "Upsample": "where a size stays or doubles, and the factor says otherwise, PyTorch's `nearest` in one and three dimensions has the "
+    "derivative of another function; here the derivative is that of the function itself",
 }
 NO_SIZE = "a tensor without a size yet is an undefined one, which a module does not list; `materialize` replaces it"
 ABSENT = {
