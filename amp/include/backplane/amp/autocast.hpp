@@ -68,7 +68,7 @@ struct AutocastOptions {
 // their rows' rules; others as the enclosing Autocast says. float64, integers and 8-bit floats stay. Calls into a given
 // tensor (out=, in place) get their arguments as they are. Derivatives are computed in the dtypes of forward, whether
 // or not backward runs inside, and a parameter's gradient has the parameter's dtype.
-// Threads: of the calling one alone; see AutocastState.
+// Threads: affects only the calling one; see AutocastState.
 class BP_API Autocast {
  public:
   explicit Autocast(Device device, const AutocastOptions& options = {});

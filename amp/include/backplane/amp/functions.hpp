@@ -12,8 +12,9 @@ struct CustomOptions {
   std::optional<Dtype> cast_inputs = {};
 };
 
-// autograd::apply, as PyTorch's custom_fwd and custom_bwd have it: forward runs under the Autocast of the caller, and so
-// does backward, wherever it is called. (Of a function that goes through autograd::apply, backward casts nothing.)
+// autograd::apply, like PyTorch's custom_fwd and custom_bwd: forward runs under the Autocast of the
+// caller, and so does backward, wherever it is called. (Of a function that goes through
+// autograd::apply, backward casts nothing.)
 BP_API std::vector<Tensor> apply(const autograd::Function& function, TensorList inputs,
                                  const CustomOptions& options = {});
 

@@ -51,8 +51,9 @@ class BP_API GradScaler {
   // may be on several devices, and on other devices than the loss.
   void step(optim::Optimizer& optimizer);
 
-  // Raises or lowers the scale by what the steps since the last update found, or sets the new one. A scale that would
-  // become infinite or 0 is kept. Throws bad_argument if there was no step.
+  // Raises or lowers the scale according to what the steps since the last update found, or sets the
+  // new one. A scale that would become infinite or 0 is kept. Throws bad_argument if there was no
+  // step.
   void update();
   void update(double new_scale);
 

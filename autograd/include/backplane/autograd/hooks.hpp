@@ -22,13 +22,15 @@ using HookId = std::uint64_t;
 using TensorHook = std::function<Tensor(const Tensor& gradient)>;
 BP_API HookId register_hook(const Tensor& tensor, TensorHook hook);
 
-// Sees the derivatives by the results of the recorded call that made `result`, before the call's own is
-// found, and may return as many others, or none. Undefined: nothing came back.
+// Sees the derivatives for the results of the recorded call that made `result`, before the call's
+// own derivative is computed, and may return as many replacements, or none. Undefined: no gradient
+// arrived.
 using NodePreHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_results)>;
 BP_API HookId register_node_pre_hook(const Tensor& result, NodePreHook hook);
 
-// Sees them afterwards, with the derivatives by the call's differentiable inputs, and may return as many
-// others of these, or none. Of a leaf, which has no inputs: runs once its gradient is accumulated.
+// Sees them afterwards, with the derivatives for the call's differentiable inputs, and may return
+// as many replacements, or none. Of a leaf, which has no inputs: runs once its gradient is
+// accumulated.
 using NodeHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_inputs,
                                                    std::span<const Tensor> by_results)>;
 BP_API HookId register_node_hook(const Tensor& result, NodeHook hook);

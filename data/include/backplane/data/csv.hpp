@@ -41,7 +41,7 @@ struct Csv {
 BP_API CsvText read_csv_text(const std::string& path, const CsvOptions& options = {});
 BP_API Csv read_csv(const std::string& path, const CsvOptions& options = {});
 
-// The same of a text; `name` stands for the file in errors.
+// The same for a text; `name` replaces the file's name in errors.
 BP_API CsvText parse_csv_text(std::string_view text, const std::string& name,
                               const CsvOptions& options = {});
 BP_API Csv parse_csv(std::string_view text, const std::string& name,

@@ -32,10 +32,10 @@ class BP_API SampleStream {
   // Returns nothing at the end, from then on. A call that throws counts as a sample: the next call returns the one
   // after it.
   virtual std::optional<Sample> next() = 0;
-  // Passes over up to `count` samples without making them, and returns over how many: never past its end, and 0 where the next
-  // one has to be made, as by default. With several workers each makes its own batches and passes over the others', so that this
-  // is what makes workers worth their while, and going on in the middle of an epoch cheap. Only for a stream whose samples do
-  // not depend on those before.
+  // Skips up to `count` samples without making them, and returns how many: never past the end, and
+  // 0 if the next one has to be made, which is the default. With several workers, each makes its
+  // own batches and skips the others', so this is what makes workers worthwhile, and resuming in
+  // the middle of an epoch cheap. Only for a stream whose samples do not depend on earlier ones.
   virtual std::int64_t jump(std::int64_t count);
   // Skips that many samples, by jumping or by making them.
   void skip(std::int64_t count);
@@ -100,7 +100,7 @@ class BP_API ChainDataset : public IterableDataset {
   std::vector<IterablePtr> datasets_;
 };
 
-// A dataset of a function of the index.
+// A dataset made from a function of the index.
 class BP_API FunctionDataset : public Dataset {
  public:
   FunctionDataset(std::int64_t size, std::function<Sample(std::int64_t index)> get);
@@ -112,7 +112,7 @@ class BP_API FunctionDataset : public Dataset {
   std::function<Sample(std::int64_t)> get_;
 };
 
-// Each sample of a dataset through a function, as transforms.
+// Passes each sample of a dataset through a function, such as a transform.
 class BP_API MapDataset : public Dataset {
  public:
   MapDataset(DatasetPtr dataset, std::function<Sample(Sample)> map);
@@ -129,8 +129,8 @@ class BP_API MapDataset : public Dataset {
 BP_API std::vector<std::shared_ptr<Subset>> random_split(const DatasetPtr& dataset,
                                                          const std::vector<std::int64_t>& lengths,
                                                          std::uint64_t seed = 0);
-// Parts of these shares, which add up to 1: each of floor(share * size) samples, and one more for the first parts until all
-// samples are given away, as PyTorch's.
+// Parts of these shares, which add up to 1: each of floor(share * size) samples, and one more for
+// the first parts until all samples are assigned, like PyTorch's.
 BP_API std::vector<std::shared_ptr<Subset>> random_split_by_fractions(
     const DatasetPtr& dataset, const std::vector<double>& fractions, std::uint64_t seed = 0);
 

@@ -23,7 +23,7 @@ struct ImageOptions {
 // RGB; EXIF rotation is not applied. Throws bad_argument, which names the file, for one that is damaged, cut short, too
 // large or of none of these formats; unsupported for a format that this was built without.
 BP_API Tensor read_image(const std::string& path, const ImageOptions& options = {});
-// The same of a file's bytes; `name` stands for the file in errors.
+// The same for a file's bytes; `name` replaces the file's name in errors.
 BP_API Tensor decode_image(std::string_view bytes, const std::string& name,
                            const ImageOptions& options = {});
 

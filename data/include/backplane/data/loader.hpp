@@ -115,11 +115,12 @@ class BP_API DataLoader {
   // How many batches an epoch has; throws bad_argument for an IterableDataset, which does not know.
   std::int64_t size() const;
 
-  // A new epoch; or the rest of one, after load_state_dict. When an epoch ends or is left, the sampler moves on to the next
-  // by itself, so that the last set_epoch before an epoch begins decides which it is; after load_state_dict, that of another
-  // epoch begins this one from its start. Several epochs of one loader go on beside each other, each with its own order and
-  // random numbers; but with persistent workers, which have one at a time, an older one throws bad_argument from here on.
-  // An epoch may outlive the loader.
+  // A new epoch; or the rest of one, after load_state_dict. When an epoch ends or is left, the
+  // sampler moves on to the next by itself, so the last set_epoch before an epoch begins decides
+  // which one it is; after load_state_dict, a set_epoch of another epoch begins that epoch from its
+  // start. Several epochs of one loader may run at once, each with its own order and random
+  // numbers; but with persistent workers, which have one at a time, an older one throws
+  // bad_argument from here on. An epoch may outlive the loader.
   LoaderIterator iterate();
   LoaderIterator begin();
   std::default_sentinel_t end() const { return {}; }

@@ -31,8 +31,8 @@ BP_API std::vector<std::pair<std::string, Tensor>> load_npz(const std::string& p
 struct SaveNpzOptions {
   bool compressed = false;  // numpy.savez, or numpy.savez_compressed
 };
-// The same arrays make the same bytes. Names are of any text, each once. Throws as save_npy does, and for names that are empty or
-// there twice; unsupported if this was built without libzip.
+// The same arrays make the same bytes. Names may be any text, each used once. Throws as save_npy
+// does, and for names that are empty or occur twice; unsupported if this was built without libzip.
 BP_API void save_npz(const std::string& path,
                      const std::vector<std::pair<std::string, Tensor>>& arrays,
                      const SaveNpzOptions& options = {});

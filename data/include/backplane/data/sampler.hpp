@@ -1,7 +1,7 @@
 // The order in which samples are taken, and which of them form a batch.
 //
 // An order is a function of the sampler's options and its epoch alone: the numbers come from Philox by seed and epoch, so
-// that it is the same on every machine, and nothing but these two has to be kept to go on with it later.
+// that it is the same on every machine, and only these two need to be kept to continue it later.
 #pragma once
 
 #include <cstdint>
@@ -169,7 +169,7 @@ class BP_API BatchSampler : public BatchSource {
   SamplerPtr sampler_;
   std::int64_t batch_size_;
   bool drop_last_;
-  // The orders that batch() reads from, each made once: of two epochs, since two may be on their way beside each other.
+  // The orders that batch() reads from, each made once: of two epochs, since two may run at once.
   struct Order {
     std::int64_t epoch = -1;
     std::vector<std::int64_t> indices;

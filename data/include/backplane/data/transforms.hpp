@@ -2,8 +2,9 @@
 //
 // All take [C, H, W] or a batch [N, C, H, W], uint8 (0 to 255) or floating (0 to 1), and give the same rank and dtype where they
 // do not say otherwise. Random ones draw again for each picture of a batch, from the generator alone: in a dataset's get, the
-// sample's own. Names, defaults and formulas are torchvision's (version 2 of its transforms); what differs is said.
-// Errors: bad_argument for other shapes and dtypes, which names the transform.
+// sample's own. Names, defaults and formulas are torchvision's (version 2 of its transforms);
+// differences are noted. Errors: bad_argument for other shapes and dtypes, which names the
+// transform.
 #pragma once
 
 #include <array>
@@ -88,7 +89,8 @@ class BP_API Pad : public Transform {
   PaddingMode mode_;
 };
 
-// The middle of `size`, {height, width} or {both}; smaller pictures get zeros around them first.
+// The center part of this `size`, {height, width} or {both}; smaller pictures get zeros around them
+// first.
 class BP_API CenterCrop : public Transform {
  public:
   explicit CenterCrop(std::vector<std::int64_t> size);
@@ -167,7 +169,7 @@ struct ColorJitterOptions {
   double brightness = 0, contrast = 0, saturation = 0, hue = 0;
 };
 
-// Factors are of each picture, the order of the four of the whole call.
+// Factors are drawn for each picture, the order of the four steps once for the call.
 class BP_API ColorJitter : public Transform {
  public:
   explicit ColorJitter(const ColorJitterOptions& options);
@@ -186,7 +188,7 @@ struct RandomAffineOptions {
   double fill = 0;
 };
 
-// Turned around the middle, moved, scaled and sheared, in the same size.
+// Rotated about the center, moved, scaled and sheared; the size stays.
 class BP_API RandomAffine : public Transform {
  public:
   explicit RandomAffine(const RandomAffineOptions& options);
@@ -196,7 +198,7 @@ class BP_API RandomAffine : public Transform {
   RandomAffineOptions options_;
 };
 
-// By an angle from `degrees`, counterclockwise, in the same size.
+// Rotated counterclockwise by an angle from `degrees`; the size stays.
 class BP_API RandomRotation : public Transform {
  public:
   explicit RandomRotation(std::array<double, 2> degrees,

@@ -30,7 +30,7 @@ class SiLU : public InplaceFunction<bp::silu, bp::silu_> {
 class Mish : public InplaceFunction<bp::mish, bp::mish_> {
   using InplaceFunction::InplaceFunction;
 };
-// The two print nothing, as PyTorch's.
+// Neither prints anything, like PyTorch's.
 class Hardswish : public InplaceFunction<bp::hardswish, bp::hardswish_> {
  public:
   using InplaceFunction::InplaceFunction;

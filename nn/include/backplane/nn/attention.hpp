@@ -26,7 +26,7 @@ struct AttentionArguments {
   Tensor attn_mask = {};
   // Averaged over all heads; else one per head.
   bool average_attn_weights = true;
-  // Says that attn_mask hides everything after the query; the mask must be passed all the same.
+  // Says that attn_mask hides everything after the query; the mask itself must be passed too.
   bool is_causal = false;
 };
 

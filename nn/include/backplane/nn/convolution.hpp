@@ -34,8 +34,8 @@ struct ConvTransposeOptions {
   Device device = default_device();
 };
 
-// The base of all convolutions: sizes for each dimension, weight and bias, which begin uniform in +-1 / sqrt(how many numbers
-// of the weight one of its first indices has), from the device's generator.
+// The base of all convolutions: sizes for each dimension, weight and bias, which begin uniform in
+// +-1 / sqrt(n), where n is the number of elements of weight[0], from the device's generator.
 class BP_API Convolution : public Module {
  public:
   void list_parts(Parts& parts) override;
@@ -94,8 +94,8 @@ class BP_API Conv3d : public Convolution {
   Tensor forward(const Tensor& input) const override;
 };
 
-// The derivative of a convolution by its input, as a layer. `output_size`, where several sizes of output would have given this
-// input, says which one; throws bad_argument for one that none would.
+// The derivative of a convolution with respect to its input, as a layer. If several output sizes
+// are possible, `output_size` chooses one; throws bad_argument for an impossible one.
 class BP_API TransposedConvolution : public Convolution {
  public:
   Tensor forward(const Tensor& input) const override { return forward(input, IntList()); }

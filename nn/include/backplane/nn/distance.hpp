@@ -1,4 +1,4 @@
-// How far two batches of vectors lie apart.
+// How far apart two batches of vectors are.
 #pragma once
 
 #include <backplane/nn/stateless.hpp>
@@ -7,7 +7,7 @@ namespace bp::nn {
 
 struct BP_API CosineSimilarityOptions {
   std::int64_t dim = 1;
-  double eps = 1e-8;  // the least that lengths are taken as
+  double eps = 1e-8;  // the least length; smaller ones count as this
   Tensor apply(const Tensor& x1, const Tensor& x2) const;
 };
 // The cosine of the angle between vectors along `dim`.

@@ -47,8 +47,8 @@ class Dropout2d : public DropoutLayer<DropChannels<2>> {
 class Dropout3d : public DropoutLayer<DropChannels<3>> {
   using DropoutLayer::DropoutLayer;
 };
-// Put elements, or channels of [N, C, ...], to what SELU gives far below 0, and keep mean and variance (Klambauer et al.,
-// Self-Normalizing Neural Networks, 2017).
+// Put elements, or channels of [N, C, ...], to the value that SELU approaches far below 0, and keep
+// mean and variance (Klambauer et al., Self-Normalizing Neural Networks, 2017).
 class AlphaDropout : public DropoutLayer<DropToAlpha> {
   using DropoutLayer::DropoutLayer;
 };

@@ -52,8 +52,9 @@ struct EmbeddingBagOptions {
   Device device = default_device();
 };
 
-// The sum, mean or largest elements of the rows of each bag: each row of a matrix of indices, or of a vector what begins at
-// each of `offsets`. per_sample_weights, for "sum", multiply the rows.
+// The sum, mean or largest elements of the rows of each bag: each row of a matrix of indices, or,
+// of a vector, the part that begins at each of `offsets`. per_sample_weights, for "sum", multiply
+// the rows.
 class BP_API EmbeddingBag : public Module {
  public:
   EmbeddingBag(std::int64_t num_embeddings, std::int64_t embedding_dim,

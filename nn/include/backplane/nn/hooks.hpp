@@ -27,12 +27,14 @@ using ForwardPreHook =
 using ForwardHook = std::function<std::vector<Tensor>(
     const Module& module, std::span<const Tensor> inputs, std::span<const Tensor> outputs)>;
 
-// On the way back, with the gradients by outputs and inputs: undefined for what takes no part in a derivative. A hook
-// gets no module, since that may have been moved or destroyed by then: capture what you need. They run on the thread
-// that called backward. Inputs and outputs of a module with such hooks are copied, so that forward may write its own in
-// place. Derivatives of derivatives, which reach the inputs without coming through the outputs, call none.
+// In backward, with the gradients for outputs and inputs: undefined for those that take no part in
+// a derivative. A hook gets no module, since that may have been moved or destroyed by then: capture
+// what you need. They run on the thread that called backward. Inputs and outputs of a module with
+// such hooks are copied, so that forward may write its own in place. Derivatives of derivatives,
+// which reach the inputs without coming through the outputs, call none.
 using FullBackwardPreHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_outputs)>;
-// If no input takes part, it runs once the gradients by the outputs are known, and may change nothing.
+// If no input takes part, it runs once the gradients for the outputs are known, and may change
+// nothing.
 using FullBackwardHook = std::function<std::vector<Tensor>(std::span<const Tensor> by_inputs,
                                                            std::span<const Tensor> by_outputs)>;
 
@@ -73,8 +75,9 @@ class BP_API ExtrasHolder {
 };
 }  // namespace detail
 
-// Removes a hook. It is for the module that the hook was registered on, wherever that was moved to; copies and clones
-// of the module have hooks of their own, those of the original at that time. Destroying a handle removes nothing.
+// Removes a hook from the module on which it was registered, wherever that has moved; copies and
+// clones of the module have hooks of their own, those of the original at that time. Destroying a
+// handle removes nothing.
 class BP_API HookHandle {
  public:
   HookHandle() = default;

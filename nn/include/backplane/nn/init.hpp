@@ -12,9 +12,10 @@
 // fan_out is out times that.
 namespace bp::nn::init {
 
-// What a layer's weights are multiplied by so that the numbers behind this nonlinearity vary as those before it: 1 for
-// "linear", "sigmoid" and convolutions by name, 5/3 for "tanh", sqrt(2) for "relu", sqrt(2 / (1 + param^2)) for "leaky_relu" (by
-// default of 0.01), 3/4 for "selu". Throws bad_argument for another name.
+// The factor for a layer's weights that keeps the variance the same across this nonlinearity: 1 for
+// "linear", "sigmoid" and convolutions by name, 5/3 for "tanh", sqrt(2) for "relu", sqrt(2 / (1 +
+// param^2)) for "leaky_relu" (by default of 0.01), 3/4 for "selu". Throws bad_argument for another
+// name.
 BP_API double calculate_gain(std::string_view nonlinearity,
                              std::optional<double> param = std::nullopt);
 
@@ -30,8 +31,8 @@ BP_API const Tensor& ones_(const Tensor& tensor);
 BP_API const Tensor& zeros_(const Tensor& tensor);
 // The identity. Throws bad_argument unless the tensor has 2 dimensions.
 BP_API const Tensor& eye_(const Tensor& tensor);
-// Kernels that hand on as many channels as they can, within each of `groups`. Throws bad_argument unless the tensor has 3 to 5
-// dimensions and the groups divide its first.
+// Kernels that pass on as many channels as they can, within each of `groups`. Throws bad_argument
+// unless the tensor has 3 to 5 dimensions and the groups divide its first.
 BP_API const Tensor& dirac_(const Tensor& tensor, std::int64_t groups = 1);
 
 // These throw bad_argument for tensors of less than 2 dimensions.

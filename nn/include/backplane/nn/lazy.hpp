@@ -24,7 +24,7 @@ namespace bp::nn {
 // takes the size of the first input that reaches it, and begins with the numbers that its constructor draws once the size
 // is known. Does nothing if no layer waits.
 // Throws what the call throws, and bad_argument, naming the layers, if the call did not reach some; the layers that it did
-// reach keep what they got, and the modes are those of before. Threads: nobody else uses the model.
+// reach keep what they got, and the modes are restored. Threads: nobody else uses the model.
 BP_API void materialize(Module& model, TensorList inputs);
 template <std::same_as<Tensor>... T> void materialize(Module& model, const T&... inputs) {
   materialize(model, TensorList{inputs...});

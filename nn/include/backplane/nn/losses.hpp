@@ -128,7 +128,7 @@ class PoissonNLLLoss : public StatelessOfMany<PoissonNLLLossOptions> {
 
 struct BP_API GaussianNLLLossOptions {
   bool full = false;  // with the constant
-  double eps = 1e-6;  // the least that variances are taken as
+  double eps = 1e-6;  // the least variance; smaller ones count as this
   std::string reduction = "mean";
   void check() const;
   Tensor apply(const Tensor& input, const Tensor& target, const Tensor& var) const;

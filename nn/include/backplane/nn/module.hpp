@@ -79,8 +79,9 @@ class BP_API Module {
   virtual void list_parts(Parts& parts);
 
   // Computes the module's result for one tensor. A layer with other arguments has its own forward, with `using
-  // Module::forward` beside it; this one then throws unsupported. Writes no member: what changes from call to call, as
-  // running statistics, is written in place into buffers, where copies and recordings see it.
+  // Module::forward` beside it; this one then throws unsupported. Writes no member: what changes
+  // from call to call, such as running statistics, is written in place into buffers, where copies
+  // and recordings see it.
   virtual Tensor forward(const Tensor& x) const;
   Tensor operator()(const Tensor& x) const;
 
@@ -130,14 +131,15 @@ class BP_API Module {
   StateDict state_dict() const;
   // Writes the dict's values over the module's, in place, from any device and dtype that can be cast; nothing is recorded.
   // Throws bad_argument, and writes nothing, if a shape differs, if values can't be cast, and with `strict` if a name is
-  // missing in the dict or unknown to the module; the sentence lists all of these.
+  // missing in the dict or unknown to the module; the message lists all of these.
   IncompatibleKeys load_state_dict(const StateDict& dict, bool strict = true);
 
-  // Moves parameters, with their gradients, and buffers. All of them stay the tensors that they are, so that an optimizer
-  // that holds the parameters goes on with the moved ones (see set_data, whose errors these are). A floating-point dtype
-  // is for floating-point tensors, a complex one for complex ones too; integers keep theirs. If memory runs out half
-  // way, what was moved stays moved: free some and call again. Throws bad_argument for another dtype, and before
-  // anything is moved for complex tensors that would lose their imaginary part.
+  // Moves parameters, with their gradients, and buffers. All of them stay the same tensors, so an
+  // optimizer that holds the parameters keeps working (see set_data for the errors). A
+  // floating-point dtype is for floating-point tensors, a complex one for complex ones too;
+  // integers keep theirs. If memory runs out half way, what was moved stays moved: free some and
+  // call again. Throws bad_argument for another dtype, and before anything is moved for complex
+  // tensors that would lose their imaginary part.
   void to(Device device);
   void to(Dtype dtype);
   void to(Device device, Dtype dtype);

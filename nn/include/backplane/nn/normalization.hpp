@@ -171,7 +171,7 @@ struct BP_API LocalResponseNormOptions {
   std::string text() const;
 };
 // x / (k + alpha * mean of the squares in neighbouring channels) ** beta (Krizhevsky et al., ImageNet Classification,
-// 2012). Of an even size, one channel more lies in front.
+// 2012). If size is even, the window has one channel more in front.
 class LocalResponseNorm : public Stateless<LocalResponseNormOptions> {
  public:
   explicit LocalResponseNorm(std::int64_t size, LocalResponseNormOptions options = {})

@@ -26,8 +26,9 @@ namespace utils::rnn {
 // with `enforce_sorted` unless the longest comes first. Waits for the device of the lengths.
 BP_API PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths,
                                            bool batch_first = false, bool enforce_sorted = true);
-// Back, with `padding_value` behind the ends: the padded sequences in their first order, and their lengths. `total_length`
-// makes it that many steps; bad_argument if that is less than the longest.
+// The inverse, with `padding_value` after the ends: the padded sequences in their first order, and
+// their lengths. `total_length` makes it that many steps; bad_argument if that is less than the
+// longest.
 BP_API std::pair<Tensor, Tensor> pad_packed_sequence(
     const PackedSequence& sequence, bool batch_first = false, double padding_value = 0,
     std::optional<std::int64_t> total_length = std::nullopt);

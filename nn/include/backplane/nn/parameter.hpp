@@ -5,9 +5,9 @@
 
 namespace bp::nn {
 
-// A leaf that requires grad. An ordinary tensor becomes one only where it is said, Parameter(tensor), so that no
-// assignment puts another leaf in the place of one that an optimizer holds. A default-made one is absent, as the bias of
-// a layer without bias.
+// A leaf that requires grad. An ordinary tensor becomes one only explicitly, by Parameter(tensor),
+// so that no assignment replaces a leaf that an optimizer holds. A default-constructed one is
+// absent, like the bias of a layer without bias.
 class BP_API Parameter : public Tensor {
  public:
   Parameter() = default;

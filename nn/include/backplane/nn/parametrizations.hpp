@@ -27,9 +27,10 @@ struct SpectralNormOptions {
   std::int64_t dim = 0;
 };
 
-// The original divided by its largest singular value, seen as a matrix of size(dim) rows; of a vector, by its 2-norm. Each call in
-// training betters the estimate of the singular vectors, in the buffers _u and _v, so that two threads must not train it at once
-// (Miyato et al., Spectral normalization for generative adversarial networks, 2018).
+// The original divided by its largest singular value, seen as a matrix of size(dim) rows; of a
+// vector, by its 2-norm. Each call in training improves the estimate of the singular vectors, in
+// the buffers _u and _v, so that two threads must not train it at once (Miyato et al., Spectral
+// normalization for generative adversarial networks, 2018).
 class BP_API SpectralNorm : public Parametrization {
  public:
   explicit SpectralNorm(const Tensor& weight, const SpectralNormOptions& options = {});

@@ -11,7 +11,7 @@ namespace bp::nn {
 // a class that derives from this also says the way back.
 class BP_API Parametrization : public Module {
  public:
-  // Originals of which the member becomes `value`, as far as there are any. Nothing is recorded.
+  // The originals from which the member becomes `value`, if there are any. Nothing is recorded.
   virtual std::vector<Tensor> right_inverse(const Tensor& value) const { return {value}; }
 };
 
@@ -26,7 +26,7 @@ class BP_API ParametrizationList : public Module {
   const Module& operator[](std::size_t index) const;
   const std::vector<Parameter>& originals() const { return originals_; }
   bool are_parameters() const { return are_parameters_; }
-  // Recorded, as all that a forward computes.
+  // Recorded, like everything that a forward computes.
   Tensor value() const;
 
   void list_parts(Parts& parts) override;
@@ -52,9 +52,10 @@ namespace utils::parametrize {
 
 // From now on each call of the module computes its parameter or buffer `name` by `parametrization`, of originals that take its
 // place in parameters() and state_dict(), as "parametrizations.<name>.original". They begin as the right_inverse of the
-// present value, or as that itself, and one original stays the same tensor. A second one for a name computes of what the
-// first one gave. Calls by `module.forward(x)` instead of `module(x)` compute nothing, and meet a tensor without values on the
-// device meta; so does who reads the member: see value().
+// present value, or as that itself, and one original stays the same tensor. A second one for the
+// same name computes from what the first one returned. Calling `module.forward(x)` instead of
+// `module(x)` computes nothing, and meets a tensor without values on the device meta, as does
+// reading the member: see value().
 //
 // A call computes on a copy of the module that shares its tensors: M is the module's own type. Copies and clones of the
 // module are parametrized as well. Throws bad_argument if there is no such member, M is only a base of the module's type, or
@@ -73,11 +74,11 @@ BP_API bool is_parametrized(const Module& module, const std::string& name);
 // The member as a call would compute it; one that is not parametrized is returned as it is. Throws bad_argument if
 // there is none.
 BP_API Tensor value(const Module& module, const std::string& name);
-// Writes originals of which the member becomes `value`: PyTorch's assignment to it.
+// Writes originals from which the member becomes `value`, like PyTorch's assignment to it.
 BP_API void set_value(Module& module, const std::string& name, const Tensor& value);
-// The member is an ordinary one again: with its present value, or, if it has a single original, with that. The latter
-// stays the tensor that it was. Throws bad_argument if it is not parametrized, and without `leave_parametrized` if it has
-// several originals.
+// Makes the member an ordinary one again: with its present value, or, if it has a single original,
+// with that. The latter stays the tensor that it was. Throws bad_argument if it is not
+// parametrized, and without `leave_parametrized` if it has several originals.
 BP_API void remove_parametrizations(Module& module, const std::string& name,
                                     bool leave_parametrized = true);
 

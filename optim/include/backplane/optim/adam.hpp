@@ -25,8 +25,9 @@ struct AdamWOptions {
   bool maximize = false;
 };
 
-// Kingma and Ba, 2015; `amsgrad` by Reddi, Kale and Kumar, 2018. The rows _fused_adam_ and _fused_adamw_ say the formula.
-// All classes of this file throw bad_argument for negative options and betas outside [0, 1).
+// Kingma and Ba, 2015; `amsgrad` by Reddi, Kale and Kumar, 2018. The rows _fused_adam_ and
+// _fused_adamw_ define the formula. All classes of this file throw bad_argument for negative
+// options and betas outside [0, 1).
 class BP_API Adam : public OptimizerOf<AdamOptions> {
  public:
   BP_OPTIMIZER(Adam)

@@ -17,7 +17,7 @@ struct AdagradOptions {
   bool maximize = false;
 };
 
-// Duchi, Hazan and Singer, 2011. The row _fused_adagrad_ says the formula.
+// Duchi, Hazan and Singer, 2011. The row _fused_adagrad_ defines the formula.
 class BP_API Adagrad : public OptimizerOf<AdagradOptions> {
  public:
   BP_OPTIMIZER(Adagrad)

@@ -15,7 +15,8 @@
 
 namespace bp::optim {
 
-// A number of a state, be it an int, a float, or a tensor of one element, which is waited for. `what` names it in errors.
+// A number in a state: an int, a float, or a tensor of one element (which waits for its device).
+// `what` names it in errors.
 BP_API double number_of(const State& value, std::string_view what);
 
 // Borrows the members; they outlive it.

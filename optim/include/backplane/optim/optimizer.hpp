@@ -1,5 +1,5 @@
-// Optimizers move parameters along their gradients. An optimizer holds the tensors themselves, and goes on with them after their
-// module was moved.
+// Optimizers move parameters along their gradients. An optimizer holds the tensors themselves, and
+// keeps working after their module has moved.
 #pragma once
 
 #include <functional>
@@ -45,12 +45,12 @@ struct Batch {
 //
 // A step makes a few calls for each group, device and dtype, whatever the number of parameters. It writes parameters in
 // place, and nothing is recorded or cast (by an Autocast around it). A parameter without a gradient stays as it is.
-// Parameters that share memory go one after the other. What is kept of a parameter follows it to where Module::to has moved
-// it since. A step throws bad_argument for options that the constructor refuses, for a gradient or a kept tensor that no
-// longer fits its parameter, and for a parameter whose elements share memory, before anything changes. A step that
-// fails later, for example because memory runs out, has updated some groups of parameters and not others, and may leave
-// one half updated: load a saved state.
-// Threads: one at a time.
+// Parameters that share memory are updated one after the other. What is kept for a parameter
+// follows it when Module::to moves it. A step throws bad_argument for options that the constructor
+// refuses, for a gradient or a kept tensor that no longer fits its parameter, and for a parameter
+// whose elements share memory, before anything changes. A step that fails later, for example
+// because memory runs out, has updated some groups of parameters and not others, and may leave one
+// half updated: load a saved state. Threads: one at a time.
 class BP_API Optimizer {
  public:
   using Closure = std::function<Tensor()>;
@@ -119,7 +119,7 @@ class BP_API Optimizer {
   virtual const Layout& layout() const = 0;
   // Does the group's step use this tensor of the layout?
   virtual bool needs(std::size_t group, std::size_t place) const;
-  // Is it kept of this parameter?
+  // Is it kept for this parameter?
   virtual bool is_kept(std::size_t place, const Tensor& parameter) const;
   // Before the first step: zeros like the parameter, and 0.
   virtual Tensor initial_tensor(std::size_t group, std::size_t place,
@@ -131,10 +131,10 @@ class BP_API Optimizer {
   virtual void check_group(std::size_t group) const = 0;
   // Takes the step; `scaling` is empty unless takes_scaling, and on the batch's device.
   virtual void update(std::size_t group, Batch& batch, const GradScaling& scaling) = 0;
-  // Why a parameter can't be this optimizer's: throws bad_argument.
+  // Throws bad_argument, saying why, if this optimizer cannot take the parameter.
   virtual void check_parameter(std::size_t index, const Tensor& parameter) const;
-  // State that is not of single parameters, written into and read from the "state" dict; load_more changes nothing if it
-  // throws. Only of optimizers whose layout is empty.
+  // State that belongs to no single parameter, written into and read from the "state" dict;
+  // load_more changes nothing if it throws. Only of optimizers whose layout is empty.
   virtual void save_more(State& state) const;
   virtual void load_more(const State& state);
   virtual void step_groups(const GradScaling& scaling);

@@ -16,7 +16,7 @@ struct SGDOptions {
 
 // As PyTorch's: with g the gradient plus weight_decay times the parameter, and v the velocity, g itself at first,
 // v = momentum * v + (1 - dampening) * g and parameter -= lr * v (nesterov: lr * (g + momentum * v)).
-// `maximize` turns the gradient around. (Sutskever et al., 2013, for the momentum.)
+// `maximize` negates the gradient. (Sutskever et al., 2013, for the momentum.)
 class BP_API SGD : public OptimizerOf<SGDOptions> {
  public:
   // Throws bad_argument for negative options, and for nesterov without momentum or with dampening.

@@ -65,18 +65,20 @@ BP_API bool resize_empty_tensor(const Tensor& tensor, IntList shape);
 BP_API Tensor tensor_from_blob(void* data, IntList shape, IntList strides, Dtype dtype,
                                Device device, void (*deleter)(void* context), void* context);
 
-// Tells the allocator that work on `stream` uses the tensor's memory, which the core cannot know of: that of the
-// application itself, on handles that it has taken out (native_handle, DLPack). Call it while you hold the tensor; once the
-// last handle is gone, the memory is not given out again before the stream has passed that moment's end of its work.
-// Operators, copies and replays are tracked by the core, on whichever stream they run.
+// Tells the allocator that work on `stream` uses the tensor's memory, which the core cannot know
+// of: the application's own work on handles that it has taken out (native_handle, DLPack). Call it
+// while you hold the tensor; once the last handle is gone, the memory is not reused before the
+// stream has finished the work that it had at that moment. Operators, copies and replays are
+// tracked by the core, on whichever stream they run.
 BP_API void record_stream(const Tensor& tensor, const Stream& stream);
 BP_API void record_stream(const Tensor& tensor, StreamImpl* stream);
 
 namespace detail {
 BP_API void note_use_elsewhere(Storage& storage, StreamImpl& stream);
 }
-// The same for the core's own calls: before work that uses the storage is given to the stream. A compare, where that is
-// the storage's own. For asynchronous devices; others are done with everything that they were given.
+// The same for the core's own calls: before work that uses the storage is submitted to the stream.
+// Just a comparison if that is the storage's own stream. For asynchronous devices; others are done
+// with everything that they were given.
 inline void note_use(const TensorImpl& impl, StreamImpl& stream) {
   Storage* storage = impl.storage;
   if (storage->stream.load(std::memory_order_relaxed) != &stream) [[unlikely]]
@@ -98,7 +100,7 @@ struct MemoryBlockInfo {
   std::uint32_t stream = 0;
 };
 
-// Per device, and of its memories (spaces.hpp) the main one unless another is named; all of it thread-safe.
+// Per device and memory (spaces.hpp): the main memory unless another is named. Threads: any.
 BP_API MemoryStatistics memory_statistics(Device device, std::uint32_t space = 0);
 BP_API void reset_peak_memory_statistics(Device device, std::uint32_t space = 0);
 // Of reserved memory; 0: none.

@@ -1,4 +1,5 @@
-// Numbers of calls (bp_call.number): an error of work that was queued long before says with one whose work it was.
+// Numbers of calls (bp_call.number): an error of work that was queued long before can so name its
+// call.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ inline std::uint64_t next_call_number(StreamImpl& stream, std::uint32_t operator
          (count & ((std::uint64_t{1} << call_count_bits) - 1));
 }
 
-// The room that knows the operators says what their numbers mean: a name, or nothing for a number that is none.
+// The room that knows the operators says what their numbers mean: a name, or nothing for an unknown
+// number.
 BP_API void name_operators_with(std::string (*name_of)(std::uint32_t operator_id));
 
 // "relu", and what stands for the call itself, as "call 12 of its stream"; an empty name for an unknown number.

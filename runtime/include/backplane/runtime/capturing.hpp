@@ -60,10 +60,11 @@ inline bool is_capturing() {
 }
 // Makes it the thread's; null ends that.
 BP_API void set_current_capture(CaptureState* capture);
-// The device begins, or ends, to record what is given to the stream. True if it did before.
+// The device begins, or stops, recording what is submitted to the stream. True if it did before.
 BP_API bool set_recorded(StreamImpl& stream, bool recorded);
 
-// This thread's capture cannot go on: the error is thrown here, and again at its end if somebody catches this one.
+// This thread's capture cannot continue: the error is thrown here, and again at its end if somebody
+// catches this one.
 [[noreturn]] BP_API void refuse_capture(CaptureState& capture, ErrorClass error_class,
                                         const std::string& sentence);
 

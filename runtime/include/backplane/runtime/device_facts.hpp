@@ -22,8 +22,9 @@ BP_API std::string uuid_of(const bp_device_info& info);
 // uuid is known.
 BP_API std::vector<const DeviceRecord*> other_devices_of_unit(const DeviceRecord& record);
 
-// Bytes of the device's main memory that nobody uses now, in this process or another; nothing: the backend does not say.
-// Our own caches count as used. Opens the device. Throws what the plugin says.
+// Bytes of the device's main memory that nobody uses now, in this process or another; nothing if
+// the backend does not say. Our own caches count as used. Opens the device. Throws what the plugin
+// says.
 BP_API std::optional<std::uint64_t> free_memory(Device device);
 
 enum class LinkKind : std::uint32_t {

@@ -30,14 +30,15 @@ struct Backend {
   const bp_host* host = nullptr;
   std::vector<DeviceRecord*> devices;
   std::atomic<std::uint32_t> num_foreign{0};  // works out that wait for another process (quiet.hpp)
-  // Called once when nothing lives any more and the devices are about to be closed: what others keep for it (generated
-  // kernels) goes first.
+  // Called once, when nothing of it exists any more and the devices are about to be closed, to free
+  // what others keep for it (generated kernels).
   std::vector<void (*)(Backend& backend)> closing;
   // The same before that for each device, which may also be opened again: what was compiled for it, or planned.
   std::vector<void (*)(Backend& backend, DeviceRecord& record)> closing_device;
 };
 
-// Add to `closing` and `closing_device`. One given twice is called once. Threads: any.
+// Add to `closing` and `closing_device`. A function that is added twice is called once. Threads:
+// any.
 BP_API void hear_of_closing(Backend& backend, void (*closing)(Backend& backend));
 BP_API void hear_of_closing(Backend& backend,
                             void (*closing)(Backend& backend, DeviceRecord& record));
@@ -70,7 +71,7 @@ struct DeviceRecord {
   std::atomic<bool> lost{false};
   // Counts what exists on the device, for unloading. Storages of the allocator are counted there.
   std::atomic<std::int64_t> live_blobs{0}, live_streams{0}, live_events{0};
-  // Compilers at work, which may have been given up but cannot be stopped.
+  // Running compilers, which may have been given up on but cannot be stopped.
   std::atomic<std::int64_t> live_builds{0};
   // Of this device: to and from host memory, and from other devices without the host in between.
   CopyCounter to_host, from_host, from_peers;
@@ -105,8 +106,9 @@ BP_API Backend& register_backend(const bp_plugin& plugin, const bp_host& host, s
 // How many storages of the device are held by tensors now.
 BP_API std::int64_t num_live_storages(Device device);
 
-// Quiesces the plugin, closes the devices and forgets the backend. Throws retry, naming what still lives (tensors,
-// streams, events), and changes nothing then. Threads: any; no call on its devices may be running.
+// Quiesces the plugin, closes the devices and forgets the backend. Throws retry, naming what still
+// exists (tensors, streams, events), and changes nothing then. Threads: any; no call on its devices
+// may be running.
 BP_API void unregister_backend(Backend& backend);
 
 // Closes a device, so that its next use opens it again: after it was lost, once its driver has it back. Throws retry,

@@ -30,7 +30,8 @@ struct DlpackExport {
 };
 
 struct DlpackImport {
-  // Where it shall be; throws if the producer names another. Unset: the first registered device that is what it names.
+  // The expected device; throws if the producer names another. Unset: the first registered device
+  // that matches.
   std::optional<Device> device;
   // Tensors can be written here, so that read-only memory is refused unless the caller promises not to.
   bool accept_read_only = false;
@@ -39,20 +40,22 @@ struct DlpackImport {
 // The device, as a producer names it to a consumer (__dlpack_device__).
 BP_API DlpackDevice dlpack_device(Device device);
 
-// The tensor for another framework, which owns the result and ends it by its `deleter`, once, on any thread. The memory
-// lives as long as either side; the backend cannot be unloaded meanwhile. Address and offset are one where handles are
-// addresses; else `data` is the device's first native kind of memory, or for a device without one its handle, which
-// only from_dlpack of this process understands. Throws bad_argument for an undefined or meta tensor.
+// The tensor for another framework, which owns the result and releases it by its `deleter`, once,
+// on any thread. The memory lives as long as either side; the backend cannot be unloaded meanwhile.
+// Address and offset are one where handles are addresses; else `data` is the device's first native
+// kind of memory, or for a device without one its handle, which only from_dlpack of this process
+// understands. Throws bad_argument for an undefined or meta tensor.
 BP_API DLManagedTensor* to_dlpack(const Tensor& tensor, const DlpackExport& options = {});
 BP_API DLManagedTensorVersioned* to_dlpack_versioned(const Tensor& tensor,
                                                      const DlpackExport& options = {});
 
-// Another framework's tensor over the same memory. Takes `managed` over, and calls its deleter when the last tensor is
-// gone and the streams that used it are done; if this throws, the caller still has it. What to_dlpack gave comes back
-// as a tensor that shares its storage.
-// The producer has made the device's current stream wait for its work: it was given native_handle(Stream::current()).
-// Throws bad_argument for null, a device that is not registered, element types of several lanes or unknown ones,
-// misaligned elements and negative strides. Threads: any.
+// Another framework's tensor over the same memory. Takes ownership of `managed`, and calls its
+// deleter when the last tensor is gone and the streams that used it are done; if this throws, the
+// caller still has it. What to_dlpack gave comes back as a tensor that shares its storage. The
+// producer has made the device's current stream wait for its work: it was given
+// native_handle(Stream::current()). Throws bad_argument for null, a device that is not registered,
+// element types of several lanes or unknown ones, misaligned elements and negative strides.
+// Threads: any.
 BP_API Tensor from_dlpack(DLManagedTensor* managed, const DlpackImport& options = {});
 BP_API Tensor from_dlpack(DLManagedTensorVersioned* managed, const DlpackImport& options = {});
 

@@ -2,7 +2,7 @@
 // (core_ops), so that they are the same on every device.
 //
 //   bp::Generator generator(7);
-//   bp::rand({2, 3}, {}, {}, &generator);  // moves it on; the device's own stays where it is
+//   bp::rand({2, 3}, {}, {}, &generator);  // advances it; the device's own stays as it is
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class BP_API Generator {
   // Takes the counters for `num_words` 32-bit words: what a draw of that many elements uses.
   PhiloxState reserve(std::uint64_t num_words);
 
-  // As an argument of a call. What draws takes its numbers from it, after which kernels see where those begin.
+  // As an argument of a call. A draw takes its numbers from it; kernels then see where those begin.
   bp_value value();
   // The generator behind an argument; null if it says where numbers begin that were taken already.
   static Generator* of(const bp_value& value) {

@@ -16,7 +16,8 @@ namespace bp {
 
 // A handle of a maker's own interface: {"cuda.stream", reinterpret_cast<std::uint64_t>(stream)}.
 struct NativeHandle {
-  // Given out it lives as long as the plugin. Empty when given in: the first kind that the device knows.
+  // One from Backplane lives as long as the plugin. If the application passes an empty one: the
+  // first kind that the device knows.
   std::string_view kind;
   std::uint64_t value = 0;
 };
@@ -37,16 +38,19 @@ BP_API NativeKinds native_kinds(Device device);
 BP_API NativeHandle native_handle(Device device, std::string_view kind = {});
 BP_API NativeHandle native_handle(const Stream& stream, std::string_view kind = {});
 BP_API NativeHandle native_handle(const Event& event, std::string_view kind = {});
-// Work on the memory that the caller gives to queues is the caller's to order, and to tell: record_stream (allocator.hpp).
+// The caller must order the work on the memory that it submits to queues itself, and report it with
+// record_stream (allocator.hpp).
 BP_API NativeMemory native_memory(const Tensor& tensor, std::string_view kind = {});
 
-// The context, or what else of the application's the device is to be opened with, which outlives it. Before the
-// device's first use; throws bad_argument after it. Opening it throws what the plugin says if it cannot take them.
+// The context, or another object of the application's, with which the device is to be opened, and
+// which must outlive it. Before the device's first use; throws bad_argument after it. Opening it
+// throws what the plugin says if it cannot take them.
 BP_API void adopt_context(Device device, const std::vector<NativeHandle>& handles);
 
-// The application's queue as a stream, for a StreamGuard above all. The application keeps the queue until the last
-// Stream over it is gone; that one waits for its work, and an error of it comes out of the default stream's next
-// synchronize. Adopting one that is adopted already gives the same stream. Threads: any.
+// The application's queue as a stream, mainly for a StreamGuard. The application keeps the queue
+// until the last Stream over it is gone; that one waits for its work, and an error of it comes out
+// of the default stream's next synchronize. Adopting one that is adopted already gives the same
+// stream. Threads: any.
 BP_API Stream adopt_stream(Device device, const NativeHandle& queue);
 
 // Later work of the application's queue waits for what `stream` has been given so far; the caller does not wait, unless

@@ -1,5 +1,5 @@
-// Which function of a plugin is about to be called while it is loaded, opened, closed and unloaded: for a process that is
-// there to see in which of them it ends.
+// Which function of a plugin is about to be called while it is loaded, opened, closed and unloaded:
+// for a process whose purpose is to find out in which of them it ends.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,10 @@
 // Work that waits for another process, as a collective's does, and what must not wait for it meanwhile.
 //
-// Two processes that wait so for each other hang: the one for the other's collective, the other in a driver's call that waits
-// for all that its card was given. A backend says with BP_DEVICE_NO_HIDDEN_WAITS that none of its functions does so (with
-// BP_DEVICE_NO_MEMORY_WAITS: allocate and release do not). Where it says nothing the core keeps quiet: it waits itself, for the
-// foreign work alone, before it gives the device an allocation, a release or a kernel that is new to it.
+// Two processes that wait for each other hang: one waits for the other's collective, the other in a
+// driver's call that waits for all work of its card. A backend says with BP_DEVICE_NO_HIDDEN_WAITS
+// that none of its functions does so (with BP_DEVICE_NO_MEMORY_WAITS: allocate and release do not).
+// Where it says nothing the core keeps quiet: it waits itself, for the foreign work alone, before
+// it gives the device an allocation, a release or a kernel that is new to it.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ BP_API void wait_until_quiet(DeviceRecord& record, MayWait what) noexcept;
 BP_API void note_first_run(DeviceRecord& record, std::uint64_t& ran_on) noexcept;
 }  // namespace detail
 
-// Returns once no foreign work is out on any device of the backend; at once where nothing waits for it. Before each allocation,
-// release, compilation and loading.
+// Returns once no foreign work is pending on any device of the backend; at once if nothing waits
+// for it. Before each allocation, release, compilation and loading.
 inline void wait_until_quiet(DeviceRecord& record, MayWait what) noexcept {
   if (record.backend && record.backend->num_foreign.load(std::memory_order_relaxed) != 0)
       [[unlikely]]

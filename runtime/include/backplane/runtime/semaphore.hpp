@@ -14,8 +14,8 @@ namespace bp {
 struct SemaphoreState;
 
 // A number that only rises: streams wait for it and raise it, and so do others. A device takes those kinds that its
-// plugin's "bp.semaphores" names. BP_SEMAPHORE_HOST, 8 bytes of the host's memory, goes with every device: without the
-// extension the caller waits for it. Threads: any.
+// plugin's "bp.semaphores" names. BP_SEMAPHORE_HOST, 8 bytes of the host's memory, works with every
+// device: without the extension the caller waits for it. Threads: any.
 class BP_API Semaphore {
  public:
   // One of the device's own, from 0.

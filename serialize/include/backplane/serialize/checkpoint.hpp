@@ -24,7 +24,8 @@ namespace bp::serialize {
 // The same tensor in two places of the tree comes back as one; different views of one memory do not share it any more.
 //
 // save writes all at once or not at all, see save_file. Throws bad_argument for meta and undefined tensors and for a tree
-// deeper than 200 or with a dict of more than 40000 entries. load throws bad_argument, naming the file, for any that save did not write whole.
+// deeper than 200 or with a dict of more than 40000 entries. load throws bad_argument, naming the
+// file, for a file that save did not write completely.
 BP_API void save(const std::filesystem::path& path, const State& state);
 BP_API State load(const std::filesystem::path& path);
 
@@ -33,10 +34,10 @@ BP_API State load(const std::filesystem::path& path);
 BP_API State to_state(const nn::StateDict& dict);
 BP_API nn::StateDict to_state_dict(const State& state);
 
-// Where a source of random numbers is, exactly.
+// The exact position of a source of random numbers.
 BP_API State state_of(const Generator& generator);
 BP_API void set_state(Generator& generator, const State& state);
-// The same of several by name. set_states needs a state for each; others stay as they are.
+// The same for several, by name. set_states needs a state for each; others stay as they are.
 using NamedGenerators = std::vector<std::pair<std::string, Generator*>>;
 BP_API State states_of(const NamedGenerators& generators);
 BP_API void set_states(const NamedGenerators& generators, const State& states);
@@ -69,12 +70,12 @@ class BP_API CheckpointFolder {
   // Writes the step's file, then removes the oldest beyond `keep` and what a killed process left half written. Throws as
   // serialize::save does; then nothing was removed.
   std::filesystem::path save(const Checkpoint& checkpoint);
-  // The newest that is whole; damaged ones are passed over, and damaged() tells of them. Nothing if the folder has none;
-  // throws bad_argument if it has some and all are damaged, or where the system refuses to open one that may be whole, as without
-  // rights. One that a writer removes meanwhile is not damaged: the newer ones
-  // are looked for again.
+  // The newest that is whole; damaged ones are skipped, and damaged() lists them. Nothing if the
+  // folder has none; throws bad_argument if it has some and all are damaged, or where the system
+  // refuses to open one that may be whole, for lack of permission. One that a writer removes
+  // meanwhile is not damaged: the newer ones are looked for again.
   std::optional<Checkpoint> load_newest();
-  // A sentence for each file that the last load_newest passed over.
+  // A sentence for each file that the last load_newest skipped.
   const std::vector<std::string>& damaged() const { return damaged_; }
 
   Checkpoint load(std::int64_t step) const;

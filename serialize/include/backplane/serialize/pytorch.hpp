@@ -12,9 +12,10 @@ namespace bp::serialize {
 // decimal text. Tensors that share a storage share it here; requires_grad and the attributes of an OrderedDict are left out.
 //
 // A checkpoint is a program for Python's pickle machine, which can call any function. Here it is read by one that knows the
-// functions which make the above and refuses all others by name. Throws bad_argument, naming the file, for such, for what
-// is damaged and for what PyTorch wrote before 1.6 or on big-endian machines; unsupported if Backplane was built without libzip.
-// Limits: a million values, 40000 entries in one dict, nesting of 200, 64 MiB besides tensors.
+// functions which make the above and refuses all others by name. Throws bad_argument, naming the
+// file, for one that names such a function, for a damaged one and for one that PyTorch wrote before
+// 1.6 or on big-endian machines; unsupported if Backplane was built without libzip. Limits: a
+// million values, 40000 entries in one dict, nesting of 200, 64 MiB besides tensors.
 BP_API State load_pytorch(const std::filesystem::path& path);
 
 }  // namespace bp::serialize

@@ -37,8 +37,8 @@ struct TensorInfo {
   std::uint64_t nbytes = 0;
 };
 
-// An open file, checked as a whole: every tensor's dtype, shape and place agree, and no byte is named twice or by none.
-// A copy is the same file. Threads: any.
+// An open file, checked as a whole: every tensor's dtype, shape and place agree, and every byte
+// belongs to exactly one. A copy is the same file. Threads: any.
 class BP_API SafetensorsFile {
  public:
   // Throws bad_argument, naming the file and both values, for a file that breaks the format; reads the header
@@ -52,7 +52,7 @@ class BP_API SafetensorsFile {
   // Throw bad_argument if there is no such tensor.
   TensorInfo info(std::string_view name) const;
   // On the host's device. Mapped tensors of one name share their memory. One that is not aligned to its elements in the
-  // file is a copy. Throws bad_argument for a bool that is neither 0 nor 1, and for a file that was written since it was opened.
+  // file is a copy. Throws bad_argument for a bool that is neither 0 nor 1, and for a file that was written to since it was opened.
   Tensor get_tensor(std::string_view name) const;
   // All of them.
   nn::StateDict get_tensors() const;
@@ -67,10 +67,11 @@ BP_API nn::StateDict load_file(const std::filesystem::path& path, const ReadOpti
 
 // Writes all at once or not at all: into a file beside it, which is on the disk before it takes the name. A crash at any
 // moment leaves the earlier file or the new one. The new file has the earlier one's mode and, where the system allows, its
-// owner and group; without an earlier one, the mode that umask leaves. Where `path` is a link, what it names is written.
-// Tensors of other devices and strided ones are copied one by one.
-// Throws bad_argument for names and metadata that are not UTF-8, for complex128, which the format lacks, for meta tensors, and
-// where something write-protected or no file has the name; for a full disk, out_of_memory, and the earlier file is as it was.
+// owner and group; without an earlier one, the mode that umask leaves. If `path` is a link, its
+// target is written. Tensors of other devices and strided ones are copied one by one. Throws
+// bad_argument for names and metadata that are not UTF-8, for complex128, which the format lacks,
+// for meta tensors, and if `path` names a write-protected file or something that is not a file; for
+// a full disk, out_of_memory, and the earlier file is as it was.
 BP_API void save_file(const nn::StateDict& tensors, const std::filesystem::path& path,
                       const Metadata& metadata = {});
 

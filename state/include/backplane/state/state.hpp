@@ -16,7 +16,8 @@ namespace bp {
 // None, a bool, an int64, a double, text, a tensor, a list of states, or a dict of states in the order in which they were
 // put in: what optimizers, schedulers, samplers and checkpoints are made of. A copy shares the tensors.
 //
-// Reading a value as what it is not throws bad_argument, and names both kinds. An integer reads as double as well.
+// Reading a value as another kind throws bad_argument, naming both kinds. An integer reads as
+// double as well.
 class BP_API State {
  public:
   using List = std::vector<State>;

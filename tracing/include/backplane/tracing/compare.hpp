@@ -1,4 +1,4 @@
-// Do two devices agree on what a call gives?
+// Compares the results of one call on two devices.
 #pragma once
 
 #include <optional>

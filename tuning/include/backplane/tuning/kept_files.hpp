@@ -14,7 +14,7 @@
 
 namespace bp::kept_files {
 
-// False where $BACKPLANE_CACHE_BYTES is 0: nobody need make a binary then.
+// False if $BACKPLANE_CACHE_BYTES is 0: then nobody needs to make a binary.
 BP_API bool is_on();
 
 // A file name from all that the content depends on; of a binary: source, options, language, device and driver.
@@ -23,7 +23,7 @@ BP_API std::string key_of(std::string_view source, std::string_view options,
 
 BP_API std::optional<std::vector<char>> read(const std::string& key);
 BP_API void write(const std::string& key, const std::vector<char>& content);
-// The device did not take it: it goes.
+// Deletes one that the device did not accept.
 BP_API void discard(const std::string& key);
 
 // All whose content begins so. Reads every file's beginning.

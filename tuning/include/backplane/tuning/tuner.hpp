@@ -43,7 +43,8 @@ struct Question {
 BP_API std::size_t choose(const Question& question,
                           const std::function<double(std::size_t)>& measure);
 
-// The same for who compares the ways himself: `decide` returns the way, or throws to leave the decision open.
+// The same for a caller that compares the ways itself: `decide` returns the way, or throws to leave
+// the decision open.
 BP_API std::size_t keep(const Question& question, const std::function<std::size_t()>& decide);
 
 struct Decision {

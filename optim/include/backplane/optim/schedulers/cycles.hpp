@@ -73,7 +73,8 @@ struct OneCycleLROptions {
 };
 
 // Up to max_lr and down far below where it began, while momentum, or the first of betas, goes the other way (Smith and
-// Topin, 2018). Throws bad_argument for options that fit nothing, and when it is asked for more than total_steps steps.
+// Topin, 2018). Throws bad_argument for inconsistent options, and when it is asked for more than
+// total_steps steps.
 class BP_API OneCycleLR : public LRScheduler {
  public:
   OneCycleLR(Optimizer& optimizer, const OneCycleLROptions& options);

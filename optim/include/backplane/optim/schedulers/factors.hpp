@@ -141,8 +141,8 @@ class BP_API PolynomialLR : public LRScheduler {
 
 using RateFunction = std::function<double(std::int64_t epoch)>;
 
-// The first rate times what a function of the step says; one for all groups, or one for each. Throws bad_argument for another
-// number of functions, and for an empty one.
+// The first rate times the value of a function of the step; one for all groups, or one for each.
+// Throws bad_argument for another number of functions, and for an empty one.
 class BP_API LambdaLR : public LRScheduler {
  public:
   LambdaLR(Optimizer& optimizer, RateFunction lr_lambda, std::int64_t last_epoch = -1);
@@ -157,7 +157,7 @@ class BP_API LambdaLR : public LRScheduler {
   std::vector<RateFunction> functions_;
 };
 
-// The rate before times what a function of the step says.
+// The previous rate times the value of a function of the step.
 class BP_API MultiplicativeLR : public LRScheduler {
  public:
   MultiplicativeLR(Optimizer& optimizer, RateFunction lr_lambda, std::int64_t last_epoch = -1);

@@ -17,13 +17,13 @@ struct PerGroup {
 };
 
 // Writes the rates of all groups of an optimizer, which outlives it: the first when it is made, then the next with every
-// step(), which comes after the optimizer's. A rate is mostly made of the one before, so that several schedulers may
-// work on one optimizer. The number of groups must not change after the scheduler was made. A step throws, and changes
-// neither rates nor anything else, if a rate would be negative, infinite or NaN, and if a function of the caller
-// throws.
+// step(), which comes after the optimizer's. Usually a rate is computed from the one before, so
+// several schedulers may work on one optimizer. The number of groups must not change after the
+// scheduler was made. A step throws, and changes neither rates nor anything else, if a rate would
+// be negative, infinite or NaN, and if a function of the caller throws.
 //
-// All options have `last_epoch`: -1 begins; another number goes on after that step, with the rates and the "initial_lr" that
-// the optimizer's groups have by then.
+// All options have `last_epoch`: -1 begins; another number continues after that step, with the
+// rates and the "initial_lr" that the optimizer's groups have by then.
 class BP_API LRScheduler {
  public:
   virtual ~LRScheduler() = default;
@@ -54,11 +54,12 @@ class BP_API LRScheduler {
 
   // Checks, and sets the first rates. Called by the constructors of concrete classes.
   void begin();
-  // Throws bad_argument for members that no step can go on from. A class that has more calls its base's first.
+  // Throws bad_argument for members from which no step can continue. A class that has more calls
+  // its base's first.
   virtual void check() const;
-  // The next rates, made of the ones before.
+  // The next rates, computed from the previous ones.
   virtual std::vector<double> get_lr() = 0;
-  // The rates at last_epoch, made of the first ones.
+  // The rates at last_epoch, computed from the first ones.
   virtual std::vector<double> get_closed_form_lr() { return get_lr(); }
   // As if the first step were not taken yet; and the first rates again.
   virtual void undo() { --last_epoch_; }
