@@ -68,7 +68,7 @@ void apply_watched(Node& node, std::span<Tensor> gradients, std::span<Tensor> ou
   for (std::size_t i = 0; i < out.size(); ++i)
     if (holds_nan(out[i]))
       throw_error(ErrorClass::bad_argument,
-                  fmt::format("backward through {}: the gradient by input {} holds NaN{}",
+                  fmt::format("backward through {}: the gradient for input {} holds NaN{}",
                               node.name(), i, forward_call_of(node)));
 }
 

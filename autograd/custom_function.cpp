@@ -149,7 +149,7 @@ void check_forward(const std::string& name, std::span<const Tensor> inputs,
                    std::span<const Tensor> results) {
   for (const Tensor& each : dirty)
     BP_CHECK(contains(inputs, each) && contains(results, each),
-             "{}: forward marked a tensor, shape {}, as dirty that is not both an input and a "
+             "{}: forward marked as dirty a tensor, shape {}, that is not both an input and a "
              "result; mark inputs that are written in place, and return them",
              name, to_string(each.shape()));
   for (std::size_t i = 0; i < inputs.size(); ++i)

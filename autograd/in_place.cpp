@@ -167,9 +167,8 @@ void check_writable(const char* op, const Tensor& target) {
   const Variable* variable = variable_of(impl);
   BP_CHECK(
       !variable || !variable->is_one_of_several,
-      "{}: output {} of {}, shape {}, is a view and is written in place, and so would be the "
-      "others that the same call gave; write to a copy of it, or make the view alone with narrow "
-      "or select",
+      "{}: output {} of {}, shape {}, is one of several views that one call returned, and these "
+      "cannot be written in place; write to a copy of it, or make the view with narrow or select",
       op, variable->edge.place, variable->edge.node->name(), to_string(target.shape()));
   BP_CHECK(!(impl.keys & inference_key),
            "{}: recorded values are written in place into a tensor, shape {}, that was made in "

@@ -34,14 +34,13 @@ bool takes_part(const bp_value& value) {
 // came with others, nobody could say any more which part of the base it is.
 void check_up_to_date(const Call& call, std::uint32_t place, const TensorImpl& view) {
   const Variable* variable = variable_of(view);
-  BP_CHECK(
-      !variable || !variable->is_one_of_several || !view.storage ||
-          variable->version == view.storage->version.load(std::memory_order_relaxed),
-      "{}: '{}', shape {}, is output {} of {}, and its memory was written since; cut the tensor "
-      "again afterwards, or write to a copy",
-      call.op.name(), call.op.schema->arguments[place].name,
-      to_string({view.shape, static_cast<std::size_t>(view.abi.dl.ndim)}), variable->edge.place,
-      variable->edge.node->name());
+  BP_CHECK(!variable || !variable->is_one_of_several || !view.storage ||
+               variable->version == view.storage->version.load(std::memory_order_relaxed),
+           "{}: '{}', shape {}, is output {} of {}, and its memory was written since; split the "
+           "tensor again afterwards, or write to a copy",
+           call.op.name(), call.op.schema->arguments[place].name,
+           to_string({view.shape, static_cast<std::size_t>(view.abi.dl.ndim)}),
+           variable->edge.place, variable->edge.node->name());
   if (variable || !variable_of(*view.view_base)) return;
   BP_CHECK(!view.storage ||
                view.view_version == static_cast<std::uint16_t>(

@@ -26,11 +26,11 @@ Tensor Saved::unpacked(const char* node) const {
     tensor = packed_->functions->unpack(packed_->content);
   }
   BP_CHECK(tensor.defined(),
-           "backward through {}: the hook unpacked no tensor, and {} was packed; give that back",
-           node, described(tensor_));
+           "backward through {}: the hook unpacked no tensor, and {} was packed; return that", node,
+           described(tensor_));
   BP_CHECK(tensor.shape() == tensor_.shape() && tensor.dtype() == tensor_.dtype() &&
                tensor.device() == tensor_.device(),
-           "backward through {}: the hook unpacked {}, and {} was packed; give that back", node,
+           "backward through {}: the hook unpacked {}, and {} was packed; return that", node,
            described(tensor), described(tensor_));
   tensor = alias_of(tensor);
   if (packed_->edge.node && is_grad_enabled()) set_edge(*tensor.impl(), packed_->edge);

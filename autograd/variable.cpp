@@ -73,11 +73,10 @@ void fail_inference(const char* op, const std::string& argument, const TensorImp
 }
 
 void fail_released(const char* op) {
-  throw_error(
-      ErrorClass::bad_argument,
-      fmt::format("backward through {}: what the call saved was freed by an earlier backward; "
-                  "give that one retain_graph",
-                  op));
+  throw_error(ErrorClass::bad_argument,
+              fmt::format("backward through {}: what the call saved was freed by an earlier "
+                          "backward; pass retain_graph to that one",
+                          op));
 }
 
 Tensor shape_only(const TensorImpl& from) {

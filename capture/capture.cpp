@@ -30,7 +30,7 @@ bp_code begin_on_device(RecordedWork& work) {
 void begin(RecordedWork& work) {
   if (!find_api(work)) return;
   BP_CHECK(!set_recorded(work.stream, true),
-           "capture: another thread captures this stream of {}; take another one",
+           "capture: another thread is capturing this stream of {}; use another one",
            work.record().name);
   try {
     work.by_device = begin_on_device(work) == BP_OK;
@@ -85,7 +85,7 @@ void Recording::replay() {
   if (CaptureState* outer = current_capture())
     refuse_capture(
         *outer, ErrorClass::bad_argument,
-        "replay: this thread captures, and a recording cannot be part of another; end the "
+        "replay: this thread is capturing, and a recording cannot be part of another; end the "
         "capture first");
   DeviceRecord& record = device_record(work.record().device);
   StreamImpl& stream = current_stream_impl(record);

@@ -34,8 +34,8 @@ Batch collated_tensors(const Place& place) {
              place.where());
     if (i > 0 && !(each.shape() == tensors[0].shape()))
       throw_error(ErrorClass::bad_argument,
-                  fmt::format("default_collate: {} has shape {}{} and {} has {}; bring them to one "
-                              "shape or pass a collate_fn",
+                  fmt::format("default_collate: {} has shape {}{} and {} has {}; make their shapes "
+                              "equal, or pass a collate_fn",
                               place.sample(0), to_string(tensors[0].shape()), place.where(),
                               place.sample(i), to_string(each.shape())));
     tensors.push_back(each);
@@ -74,9 +74,10 @@ Batch collated(const Place& place);
 Batch collated_lists(const Place& place) {
   const std::size_t length = place.values[0]->size();
   for (std::size_t i = 1; i < place.values.size(); ++i)
-    BP_CHECK(place.values[i]->size() == length,
-             "default_collate: {} has a list of {}{} and {} one of {}; lists must be of one length",
-             place.sample(0), length, place.where(), place.sample(i), place.values[i]->size());
+    BP_CHECK(
+        place.values[i]->size() == length,
+        "default_collate: {} has a list of {}{} and {} one of {}; lists must have the same length",
+        place.sample(0), length, place.where(), place.sample(i), place.values[i]->size());
   State::List result;
   for (std::size_t at = 0; at < length; ++at) {
     Place inner{fmt::format("{}[{}]", place.path, at), {}, place.indices};
@@ -91,13 +92,13 @@ Batch collated_dicts(const Place& place) {
   for (std::size_t i = 1; i < place.values.size(); ++i)
     for (const State::Entry& entry : place.values[i]->entries())
       BP_CHECK(place.values[0]->contains(entry.first),
-               "default_collate: {} has the key \"{}\"{}, which {} has not", place.sample(i),
+               "default_collate: {} has the key \"{}\"{}, which {} lacks", place.sample(i),
                entry.first, place.where(), place.sample(0));
   for (const State::Entry& entry : place.values[0]->entries()) {
     Place inner{fmt::format("{}.{}", place.path, entry.first), {}, place.indices};
     for (std::size_t i = 0; i < place.values.size(); ++i) {
       const Sample* found = place.values[i]->find(entry.first);
-      BP_CHECK(found, "default_collate: {} has the key \"{}\"{}, which {} has not", place.sample(0),
+      BP_CHECK(found, "default_collate: {} has the key \"{}\"{}, which {} lacks", place.sample(0),
                entry.first, place.where(), place.sample(i));
       inner.values.push_back(found);
     }

@@ -147,7 +147,8 @@ bool is_pinned(const Tensor& tensor, Device device) {
 }
 
 bool register_host_memory(void* memory, std::uint64_t bytes, Device device) {
-  BP_CHECK(memory && bytes != 0, "register_host_memory: {} bytes at {}; give some memory", bytes,
+  BP_CHECK(memory && bytes != 0,
+           "register_host_memory: {} bytes at {}; pass an address and a size above 0", bytes,
            memory);
   DeviceRecord& record = device_record(device);
   const bp_host_memory* table = host_memory_of(record);

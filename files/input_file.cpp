@@ -69,8 +69,10 @@ void InputFile::read(std::uint64_t offset, void* target, std::uint64_t bytes) co
     const ssize_t got = ::pread(descriptor_, to, bytes, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_file_error(name_, "can't be read", errno);
-    BP_CHECK(got > 0, "{}: ends at byte {}, and had {} when it was opened; is somebody writing it?",
-             name_, offset, bytes_);
+    BP_CHECK(
+        got > 0,
+        "{}: ends at byte {}, and had {} when it was opened; is another program writing to it?",
+        name_, offset, bytes_);
     to += got;
     offset += static_cast<std::uint64_t>(got);
     bytes -= static_cast<std::uint64_t>(got);
@@ -84,7 +86,7 @@ void InputFile::check_unchanged() const {
                        facts.st_mtim.tv_sec == written_.tv_sec &&
                        facts.st_mtim.tv_nsec == written_.tv_nsec;
   BP_CHECK(is_same,
-           "{}: was written since it was opened: it had {} bytes and has {}; open it again, and "
+           "{}: was written to since it was opened: it had {} bytes and has {}; open it again, and "
            "replace it by renaming a new one",
            name_, bytes_, facts.st_size);
 }

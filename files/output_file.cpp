@@ -106,10 +106,10 @@ OutputFile::~OutputFile() {
 void OutputFile::fail(std::string_view what, int number) const {
   std::error_code ignored;
   const bool was_there = fs::exists(target_, ignored);
-  throw_file_error(target_.string(), fmt::format("{} after {} bytes", what, written_), number,
-                   was_there
-                       ? "the earlier file is as it was; make room and save again"
-                       : "nothing was left there; make room or check the folder, and save again");
+  throw_file_error(
+      target_.string(), fmt::format("{} after {} bytes", what, written_), number,
+      was_there ? "the earlier file is as it was; free disk space and save again"
+                : "nothing was left there; free disk space or check the folder, and save again");
 }
 
 void OutputFile::write(const void* data, std::uint64_t bytes) {

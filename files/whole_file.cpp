@@ -81,7 +81,7 @@ class Reader {
                          before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
                          before.st_mtim.tv_nsec == after.st_mtim.tv_nsec;
     BP_CHECK(is_same,
-             "{}: was written while it was read: it had {} bytes, then {}, and gave {}; read it "
+             "{}: was written to while it was read: it had {} bytes, then {}, and gave {}; read it "
              "again, and replace it by renaming a new one",
              name_, before.st_size, after.st_size, done);
   }

@@ -59,15 +59,14 @@ void ZipArchive::Opened::list(std::uint64_t archive_bytes, const ZipLimits& limi
                           (facts.valid & wanted) == wanted;
     BP_CHECK(is_known, "{}: member {} of {} is damaged", name, i, count);
     const std::string member = facts.name;
-    BP_CHECK(facts.encryption_method == ZIP_EM_NONE, "{}: member {} is encrypted; save it without",
-             name, shown(member));
+    BP_CHECK(facts.encryption_method == ZIP_EM_NONE,
+             "{}: member {} is encrypted; save it without encryption", name, shown(member));
     BP_CHECK(
         facts.comp_method == ZIP_CM_STORE || facts.comp_method == ZIP_CM_DEFLATE,
         "{}: member {} is packed by method {}, and only stored (0) and deflated (8) ones are read",
         name, shown(member), facts.comp_method);
     BP_CHECK(facts.comp_size <= archive_bytes - packed,
-             "{}: its members take more than its {} bytes up to {}; is it "
-             "damaged, or made to harm?",
+             "{}: its members take more than its {} bytes up to {}; is it damaged, or malicious?",
              name, archive_bytes, shown(member));
     packed += facts.comp_size;
     const bool is_stored = facts.comp_method == ZIP_CM_STORE;

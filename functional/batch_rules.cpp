@@ -238,11 +238,10 @@ std::vector<Tensor> run_decomposed(BatchedCall& call) {
 
 void check_same_shape(const char* op, std::int64_t element, const Tensor& result,
                       const Tensor& first) {
-  BP_CHECK(
-      result.shape() == first.shape(),
-      "{}: element {} of the batch gives a result of shape {} and element 0 one of {}; call it "
-      "for each element apart",
-      op, element, to_string(result.shape()), to_string(first.shape()));
+  BP_CHECK(result.shape() == first.shape(),
+           "{}: element {} of the batch gives a result of shape {} and element 0 one of {}; call "
+           "it separately for each element",
+           op, element, to_string(result.shape()), to_string(first.shape()));
 }
 
 std::vector<Tensor> run_for_each(BatchedCall& call) {

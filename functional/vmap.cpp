@@ -41,12 +41,13 @@ std::int64_t put_in_front(std::vector<Tensor>& inputs,
              "vmap: input {} has no dimension {}; give it one, or no in_dim", i, *in_dims[i]);
     if (*in_dims[i] != 0) inputs[i] = movedim(inputs[i], {*in_dims[i]}, {0});
     const std::int64_t own = inputs[i].size(0);
-    BP_CHECK(own == size.value_or(own),
-             "vmap: the batch has {} elements in input {} and {} before; make them equal", own, i,
-             *size);
+    BP_CHECK(
+        own == size.value_or(own),
+        "vmap: the batch has {} elements in input {} and {} in an earlier one; make them equal",
+        own, i, *size);
     size = own;
   }
-  BP_CHECK(size && *size > 0, "vmap: {}; give an input with elements an in_dim",
+  BP_CHECK(size && *size > 0, "vmap: {}; pass an in_dim for an input with elements",
            size ? "the batch is empty" : "no input has a batch");
   return *size;
 }

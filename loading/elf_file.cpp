@@ -118,7 +118,7 @@ class Parser {
     const auto ident = bytes_.read<std::array<unsigned char, EI_NIDENT>>(0);
     const auto magic = bytes_.read<std::array<char, SELFMAG>>(0);
     if (magic && std::memcmp(magic->data(), ELFMAG, SELFMAG) != 0)
-      return fail(ElfProblem::not_elf, "begins with other bytes than a Linux library");
+      return fail(ElfProblem::not_elf, "does not begin like a Linux library");
     if (!ident) return fail_truncated("the ELF header", sizeof(Elf64_Ehdr));
     if (!check_architecture(*ident)) return false;
     const auto header = bytes_.read<Elf64_Ehdr>(0);

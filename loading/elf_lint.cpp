@@ -176,7 +176,7 @@ void report_memory(const ElfFile& elf, Report& report) {
   if (elf.text_relocations)
     report.warn(
         "text-relocations",
-        "needs its code rewritten when it is loaded, which hardened systems refuse; compile "
+        "has code that must be rewritten when it is loaded, which hardened systems refuse; compile "
         "all of it with -fPIC");
 }
 
@@ -211,7 +211,7 @@ LintReport lint(const fs::path& file, const Environment& environment) {
   for (const std::string& library : find_missing(elf, real, environment.library_path))
     report.findings.push_back({Severity::warn, "missing-dependency",
                                file.string() + ": needs " + library +
-                                   ", which is found nowhere; install it, or add its folder to "
+                                   ", which was not found; install it, or add its folder to "
                                    "LD_LIBRARY_PATH"});
   return report;
 }

@@ -16,7 +16,7 @@ std::string find_distrust(const fs::path& path) {
     return path.string() + ": cannot be looked at (" + std::strerror(errno) + ")";
   const std::string what = S_ISDIR(status.st_mode) ? "the folder " : "the file ";
   if ((status.st_mode & S_IWOTH) != 0)
-    return what + path.string() + " can be written by everybody; `chmod o-w` it" +
+    return what + path.string() + " can be written by everyone; `chmod o-w` it" +
            (S_ISDIR(status.st_mode) ? ", or move the plugin elsewhere" : "");
   if (status.st_uid != 0 && status.st_uid != geteuid())
     return what + path.string() + " belongs to user " + std::to_string(status.st_uid) +
@@ -37,7 +37,7 @@ Trust check_trust(const fs::path& file, const Environment& environment) {
   if (problem.empty()) return {};
   if (environment.trust_any_file)
     return {{}, problem + "; trusted only because BACKPLANE_TRUST_ANY_FILE=1"};
-  return {problem + " (or set BACKPLANE_TRUST_ANY_FILE=1 to load it all the same)", {}};
+  return {problem + " (or set BACKPLANE_TRUST_ANY_FILE=1 to load it anyway)", {}};
 }
 
 }  // namespace bp::loading

@@ -25,7 +25,7 @@ std::string ELUOptions::text() const {
 }
 
 void CELUOptions::check() const {
-  BP_CHECK(alpha != 0, "CELU: alpha is 0, and CELU divides by it; give another number");
+  BP_CHECK(alpha != 0, "CELU: alpha is 0, and CELU divides by it; pass another number");
 }
 
 Tensor CELUOptions::apply(const Tensor& x) const {
@@ -46,7 +46,7 @@ std::string LeakyReLUOptions::text() const {
 
 void HardtanhOptions::check() const {
   BP_CHECK(max_val > min_val,
-           "Hardtanh: max_val {} is not above min_val {}; give the smaller number first", max_val,
+           "Hardtanh: max_val {} is not above min_val {}; pass the smaller number first", max_val,
            min_val);
 }
 
@@ -69,7 +69,7 @@ std::string ThresholdOptions::text() const {
 }
 
 void RReLUOptions::check() const {
-  BP_CHECK(lower <= upper, "RReLU: lower {} is above upper {}; give the smaller slope first", lower,
+  BP_CHECK(lower <= upper, "RReLU: lower {} is above upper {}; pass the smaller slope first", lower,
            upper);
 }
 
@@ -89,7 +89,7 @@ std::string RReLUOptions::text() const {
 
 void GELUOptions::check() const {
   BP_CHECK(approximate == "none" || approximate == "tanh",
-           "GELU: approximate is '{}'; give 'none' or 'tanh'", approximate);
+           "GELU: approximate is '{}'; pass 'none' or 'tanh'", approximate);
 }
 
 Tensor GELUOptions::apply(const Tensor& x) const {
@@ -117,7 +117,7 @@ std::string HardshrinkOptions::text() const {
 }
 
 void SoftshrinkOptions::check() const {
-  BP_CHECK(lambd >= 0, "Softshrink: lambd is {}; give 0 or more", lambd);
+  BP_CHECK(lambd >= 0, "Softshrink: lambd is {}; pass 0 or more", lambd);
 }
 
 Tensor SoftshrinkOptions::apply(const Tensor& x) const {
@@ -162,7 +162,7 @@ std::string SoftminOptions::text() const {
 
 Tensor Softmax2d::forward(const Tensor& x) const {
   BP_CHECK(x.ndim() == 3 || x.ndim() == 4,
-           "Softmax2d: the input is {}; give [N, C, H, W] or [C, H, W]", to_string(x.shape()));
+           "Softmax2d: the input is {}; pass [N, C, H, W] or [C, H, W]", to_string(x.shape()));
   return softmax(x, -3);
 }
 

@@ -22,7 +22,7 @@ Parameter xavier(IntList shape, const MultiheadAttentionOptions& options) {
 Tensor additive(const char* name, const Tensor& mask, Dtype dtype) {
   if (!mask.defined()) return mask;
   BP_CHECK(mask.dtype() == boolean || is_floating(mask.dtype()),
-           "MultiheadAttention: {} is {}; give bools, or numbers to add", name,
+           "MultiheadAttention: {} is {}; pass bools, or numbers to add", name,
            bp::name(mask.dtype()));
   if (mask.dtype() != boolean) return cast(mask, dtype);
   return masked_fill(zeros(mask.shape(), dtype, mask.device()), mask,
@@ -37,7 +37,7 @@ Tensor one_longer(const Tensor& mask) {
 void check_shape(const char* name, const Tensor& mask, const std::vector<Dims>& fitting) {
   for (const Dims& shape : fitting)
     if (mask.shape() == IntList(shape)) return;
-  BP_CHECK(false, "MultiheadAttention: {} has shape {}; give one of {}", name,
+  BP_CHECK(false, "MultiheadAttention: {} has shape {}; pass one of {}", name,
            bp::to_string(mask.shape()), bp::to_string(IntList(fitting[0])));
 }
 
@@ -103,7 +103,7 @@ AttentionResult MultiheadAttention::operator()(const Tensor& query, const Tensor
 }
 
 std::vector<Tensor> MultiheadAttention::forward_all(std::span<const Tensor> inputs) const {
-  BP_CHECK(inputs.size() == 3, "MultiheadAttention: got {} tensors; give query, key and value",
+  BP_CHECK(inputs.size() == 3, "MultiheadAttention: got {} tensors; pass query, key and value",
            inputs.size());
   const AttentionResult result = forward(inputs[0], inputs[1], inputs[2]);
   return {result.output, result.weights};
@@ -234,12 +234,12 @@ void MultiheadAttention::check_arguments(const Tensor& query, const Tensor& key,
                                          const AttentionArguments& arguments) const {
   BP_CHECK((query.ndim() == 2 || query.ndim() == 3) && key.ndim() == query.ndim() &&
                value.ndim() == query.ndim(),
-           "MultiheadAttention: query, key and value have {}, {} and {} dimensions; give 3, or 2 "
+           "MultiheadAttention: query, key and value have {}, {} and {} dimensions; pass 3, or 2 "
            "without a batch",
            query.ndim(), key.ndim(), value.ndim());
   BP_CHECK(query.size(-1) == embed_dim_,
-           "MultiheadAttention: the query has {} features, embed_dim is {}", query.size(-1),
-           embed_dim_);
+           "MultiheadAttention: the query has {} features and embed_dim is {}; make them equal",
+           query.size(-1), embed_dim_);
   const std::int64_t kdim = options_.kdim.value_or(embed_dim_);
   const std::int64_t vdim = options_.vdim.value_or(embed_dim_);
   BP_CHECK(key.size(-1) == kdim && value.size(-1) == vdim,
@@ -248,18 +248,17 @@ void MultiheadAttention::check_arguments(const Tensor& query, const Tensor& key,
   for (std::int64_t i = 0; i + 1 < key.ndim(); ++i)
     BP_CHECK(
         key.size(i) == value.size(i),
-        "MultiheadAttention: key and value have shapes {} and {}; they differ in features alone",
+        "MultiheadAttention: key and value have shapes {} and {}; they may differ only in features",
         bp::to_string(key.shape()), bp::to_string(value.shape()));
   if (query.ndim() == 3) {
     const std::int64_t batch = options_.batch_first ? 0 : 1;
-    BP_CHECK(
-        key.size(batch) == query.size(batch),
-        "MultiheadAttention: query and key have shapes {} and {}; let dimension {}, the batch, "
-        "be the same",
-        bp::to_string(query.shape()), bp::to_string(key.shape()), batch);
+    BP_CHECK(key.size(batch) == query.size(batch),
+             "MultiheadAttention: query and key have shapes {} and {}; dimension {}, the batch, "
+             "must be the same",
+             bp::to_string(query.shape()), bp::to_string(key.shape()), batch);
   }
   BP_CHECK(!arguments.is_causal || arguments.attn_mask.defined(),
-           "MultiheadAttention: is_causal says what attn_mask is; give attn_mask as well");
+           "MultiheadAttention: is_causal only describes attn_mask; pass attn_mask too");
 }
 
 }  // namespace bp::nn

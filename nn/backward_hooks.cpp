@@ -67,7 +67,7 @@ class Watch final : public BackwardWatch, public std::enable_shared_from_this<Wa
       const std::vector<Tensor> none(num_inputs_);
       for (const auto& [id, hook] : hooks_)
         BP_CHECK(hook(none, all).empty(),
-                 "full backward hook: no input of the module requires grad, so that there is no "
+                 "full backward hook: no input of the module requires grad, so there is no "
                  "gradient to replace; return none");
     } else {
       const std::lock_guard lock(mutex_);

@@ -10,7 +10,7 @@ namespace {
 
 void check_channels(const char* layer, std::int64_t in_channels, std::int64_t out_channels,
                     std::int64_t groups) {
-  BP_CHECK(groups > 0, "{}: {} groups; give 1 or more", layer, groups);
+  BP_CHECK(groups > 0, "{}: {} groups; pass 1 or more", layer, groups);
   BP_CHECK(in_channels % groups == 0,
            "{}: {} input channels are not divisible into {} groups; choose a divisor", layer,
            in_channels, groups);
@@ -18,7 +18,7 @@ void check_channels(const char* layer, std::int64_t in_channels, std::int64_t ou
            "{}: {} output channels are not divisible into {} groups; choose a divisor", layer,
            out_channels, groups);
   BP_CHECK(in_channels >= 0 && out_channels >= 0,
-           "{}: {} to {} channels; give numbers of 0 or more", layer, in_channels, out_channels);
+           "{}: {} to {} channels; pass numbers of 0 or more", layer, in_channels, out_channels);
   check_size(layer, "in_channels", in_channels);
   check_size(layer, "out_channels", out_channels);
 }
@@ -26,13 +26,13 @@ void check_channels(const char* layer, std::int64_t in_channels, std::int64_t ou
 void check_words(const char* layer, const ConvOptions& options) {
   const std::string& word = options.padding.word();
   BP_CHECK(word.empty() || word == "same" || word == "valid",
-           "{}: padding is '{}'; give numbers, 'same' or 'valid'", layer, word);
+           "{}: padding is '{}'; pass numbers, 'same' or 'valid'", layer, word);
   BP_CHECK(word != "same" || options.stride.all_are(1),
-           "{}: padding 'same' with stride {}; take stride 1, or numbers as padding", layer,
+           "{}: padding 'same' with stride {}; use stride 1, or numbers as padding", layer,
            options.stride.text());
   const std::string& mode = options.padding_mode;
   BP_CHECK(mode == "zeros" || mode == "reflect" || mode == "replicate" || mode == "circular",
-           "{}: padding_mode is '{}'; give 'zeros', 'reflect', 'replicate' or 'circular'", layer,
+           "{}: padding_mode is '{}'; pass 'zeros', 'reflect', 'replicate' or 'circular'", layer,
            mode);
 }
 
@@ -166,17 +166,17 @@ std::vector<std::int64_t> TransposedConvolution::output_padding_for(const Tensor
   const std::size_t rank = made().kernel_size.list().size();
   const auto input_rank = static_cast<std::size_t>(input.ndim());
   BP_CHECK(input_rank == rank + 1 || input_rank == rank + 2,
-           "{}: the input is {}; give {} dimensions, or {} without a batch", layer_name(),
+           "{}: the input is {}; pass {} dimensions, or {} without a batch", layer_name(),
            to_string(input.shape()), rank + 2, rank + 1);
   const std::size_t num_others = input_rank - rank;
   BP_CHECK(output_size.size() == rank || output_size.size() == rank + num_others,
-           "{}: output_size is {}; give {} numbers, or {}", layer_name(), to_string(output_size),
+           "{}: output_size is {}; pass {} numbers, or {}", layer_name(), to_string(output_size),
            rank, input_rank);
   const std::size_t skipped = output_size.size() - rank;
   std::vector<std::int64_t> added(rank);
   for (std::size_t i = 0; i < rank; ++i) {
     const std::int64_t stride = made().stride.list()[i], size = input.shape()[num_others + i];
-    BP_CHECK(size <= most_of_each, "{}: the input is {}; give at most {} elements in a dimension",
+    BP_CHECK(size <= most_of_each, "{}: the input is {}; pass at most {} elements in a dimension",
              layer_name(), to_string(input.shape()), most_of_each);
     const std::int64_t least = (size - 1) * stride - 2 * made().padding.list()[i] +
                                made().dilation.list()[i] * (made().kernel_size.list()[i] - 1) + 1;

@@ -39,7 +39,7 @@ Tensor to_alpha(const Tensor& x, const std::vector<std::int64_t>& shape,
 }  // namespace
 
 void DropoutOptions::check() const {
-  BP_CHECK(p >= 0 && p <= 1, "dropout: p is {}; give a probability from 0 to 1", p);
+  BP_CHECK(p >= 0 && p <= 1, "dropout: p is {}; pass a probability from 0 to 1", p);
 }
 
 std::string DropoutOptions::text() const {
@@ -57,7 +57,7 @@ Tensor DropChannels<spatial_rank>::apply(const Tensor& x, bool training) const {
   // Two dimensions fewer are a batch of sequences for Dropout2d, as PyTorch has it.
   const bool has_batch = rank == spatial_rank + 2 || (spatial_rank == 2 && rank == 3);
   BP_CHECK(has_batch || rank == spatial_rank + 1,
-           "Dropout{0}d: the input is {1}; give {2} dimensions, or {3} without a batch",
+           "Dropout{0}d: the input is {1}; pass {2} dimensions, or {3} without a batch",
            spatial_rank, to_string(x.shape()), spatial_rank + 2, spatial_rank + 1);
   if (!training || p == 0) return x;
   const Tensor kept = ones(channel_shape(x, has_batch ? 2 : 1), x.dtype(), x.device());
@@ -73,7 +73,7 @@ Tensor DropToAlpha::apply(const Tensor& x, bool training) const {
 }
 
 Tensor DropChannelsToAlpha::apply(const Tensor& x, bool training) const {
-  BP_CHECK(x.ndim() >= 2, "FeatureAlphaDropout: the input is {}; give [N, C, ...]",
+  BP_CHECK(x.ndim() >= 2, "FeatureAlphaDropout: the input is {}; pass [N, C, ...]",
            to_string(x.shape()));
   if (!training || p == 0) return x;
   return to_alpha(x, channel_shape(x, 2), *this);

@@ -24,7 +24,7 @@ std::optional<std::int64_t> checked_padding(const char* layer, std::optional<std
 template <class Options>
 Parameter normal_table(const char* layer, std::int64_t num_embeddings, std::int64_t embedding_dim,
                        const Options& options) {
-  BP_CHECK(num_embeddings >= 0 && embedding_dim >= 0, "{}: {} rows of {} numbers; give 0 or more",
+  BP_CHECK(num_embeddings >= 0 && embedding_dim >= 0, "{}: {} rows of {} numbers; pass 0 or more",
            layer, num_embeddings, embedding_dim);
   const Tensor table = randn({num_embeddings, embedding_dim}, options.dtype, options.device);
   if (options.padding_idx) fill_(select(table, 0, *options.padding_idx), 0);
@@ -32,7 +32,7 @@ Parameter normal_table(const char* layer, std::int64_t num_embeddings, std::int6
 }
 
 Parameter given_table(const char* layer, const Tensor& table, bool freeze) {
-  BP_CHECK(table.defined() && table.ndim() == 2, "{}: the table is {}; give [rows, columns]", layer,
+  BP_CHECK(table.defined() && table.ndim() == 2, "{}: the table is {}; pass [rows, columns]", layer,
            table.defined() ? to_string(table.shape()) : "undefined");
   return Parameter(table, !freeze);
 }
@@ -88,9 +88,9 @@ void check_offsets(const Tensor& offsets, const Tensor& input) {
 
 void check_mode(const EmbeddingBagOptions& options) {
   BP_CHECK(options.mode == "mean" || options.mode == "sum" || options.mode == "max",
-           "EmbeddingBag: mode is '{}'; give 'mean', 'sum' or 'max'", options.mode);
+           "EmbeddingBag: mode is '{}'; pass 'mean', 'sum' or 'max'", options.mode);
   BP_CHECK(options.mode != "max" || !options.scale_grad_by_freq,
-           "EmbeddingBag: scale_grad_by_freq with mode 'max'; take 'mean' or 'sum'");
+           "EmbeddingBag: scale_grad_by_freq with mode 'max'; use 'mean' or 'sum'");
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ Tensor EmbeddingBag::forward(const Tensor& input, const Tensor& offsets,
 
 std::vector<Tensor> EmbeddingBag::forward_all(std::span<const Tensor> inputs) const {
   BP_CHECK(!inputs.empty() && inputs.size() <= 3,
-           "EmbeddingBag: got {} tensors; give the input, offsets and weights", inputs.size());
+           "EmbeddingBag: got {} tensors; pass the input, offsets and weights", inputs.size());
   const auto at = [&](std::size_t i) { return i < inputs.size() ? inputs[i] : Tensor(); };
   return {forward(inputs[0], at(1), at(2))};
 }

@@ -45,15 +45,15 @@ FractionalMaxPool::FractionalMaxPool(const char* layer, std::size_t rank, const 
     : layer_(layer), rank_(rank), kernel_size_(kernel_size.each(rank, layer, "kernel_size", 1)),
       output_ratio_(options.output_ratio), random_samples_(options.random_samples) {
   BP_CHECK(options.output_size.is_given() != !output_ratio_.empty(),
-           "{}: output_size is {} and output_ratio has {} numbers; give one of the two", layer,
+           "{}: output_size is {} and output_ratio has {} numbers; pass one of the two", layer,
            options.output_size.text(), output_ratio_.size());
   if (options.output_size.is_given())
     output_size_ = options.output_size.each(rank, layer, "output_size", 1);
   if (output_ratio_.size() == 1) output_ratio_.assign(rank, output_ratio_[0]);
   BP_CHECK(output_ratio_.empty() || output_ratio_.size() == rank,
-           "{}: output_ratio has {} numbers; give one, or {}", layer, output_ratio_.size(), rank);
+           "{}: output_ratio has {} numbers; pass one, or {}", layer, output_ratio_.size(), rank);
   for (double ratio : output_ratio_)
-    BP_CHECK(ratio > 0 && ratio < 1, "{}: output_ratio is {}; give numbers between 0 and 1", layer,
+    BP_CHECK(ratio > 0 && ratio < 1, "{}: output_ratio is {}; pass numbers between 0 and 1", layer,
              ratio);
 }
 
@@ -69,7 +69,7 @@ std::vector<std::int64_t> FractionalMaxPool::output_sizes(IntList input_sizes) c
   for (std::size_t i = 0; i < rank_; ++i) {
     const std::int64_t kernel = kernel_size_.list()[i];
     BP_CHECK(sizes[i] >= 1 && sizes[i] + kernel - 1 <= input_sizes[i],
-             "{}: {} windows of {} do not fit into {} (dimension {}); take fewer or smaller ones",
+             "{}: {} windows of {} do not fit into {} (dimension {}); use fewer or smaller ones",
              layer_, sizes[i], kernel, input_sizes[i], i);
   }
   return sizes;
@@ -78,7 +78,7 @@ std::vector<std::int64_t> FractionalMaxPool::output_sizes(IntList input_sizes) c
 PooledWithIndices FractionalMaxPool::forward_with_indices(const Tensor& x) const {
   const auto rank = static_cast<std::size_t>(x.ndim());
   BP_CHECK(rank == rank_ + 1 || rank == rank_ + 2,
-           "{}: the input is {}; give {} dimensions, or {} without a batch", layer_,
+           "{}: the input is {}; pass {} dimensions, or {} without a batch", layer_,
            to_string(x.shape()), rank_ + 2, rank_ + 1);
   if (rank == rank_ + 1) {
     const auto [values, indices] = forward_with_indices(unsqueeze(x, 0));
@@ -90,7 +90,7 @@ PooledWithIndices FractionalMaxPool::forward_with_indices(const Tensor& x) const
   const Dims wanted = {batch, channels, static_cast<std::int64_t>(rank_)};
   const Tensor samples =
       random_samples_.defined() ? random_samples_ : rand(wanted, x.dtype(), x.device());
-  BP_CHECK(samples.shape() == wanted, "{}: random_samples is {} for an input of {}; give {}",
+  BP_CHECK(samples.shape() == wanted, "{}: random_samples is {} for an input of {}; pass {}",
            layer_, to_string(samples.shape()), to_string(x.shape()), to_string(wanted));
   const Tensor places = window_places(samples, sizes, counts, kernel_size_.list());
   const Tensor windows =

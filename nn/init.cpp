@@ -18,7 +18,7 @@ struct Fans {
 };
 Fans fans_of(const char* function, const Tensor& tensor) {
   BP_CHECK(tensor.ndim() >= 2,
-           "{}: the tensor has shape {}, and fans are of tensors with 2 dimensions or more",
+           "{}: the tensor has shape {}, and fan-in and fan-out need 2 dimensions or more",
            function, bp::to_string(tensor.shape()));
   double kernel = 1;
   for (std::int64_t i = 2; i < tensor.ndim(); ++i) kernel *= static_cast<double>(tensor.size(i));
@@ -28,15 +28,15 @@ Fans fans_of(const char* function, const Tensor& tensor) {
 
 double kaiming_deviation(const char* function, const Tensor& tensor, double a,
                          std::string_view mode, std::string_view nonlinearity) {
-  BP_CHECK(mode == "fan_in" || mode == "fan_out",
-           "{}: the mode is '{}'; take 'fan_in' or 'fan_out'", function, mode);
+  BP_CHECK(mode == "fan_in" || mode == "fan_out", "{}: the mode is '{}'; use 'fan_in' or 'fan_out'",
+           function, mode);
   const Fans fans = fans_of(function, tensor);
   return calculate_gain(nonlinearity, a) / std::sqrt(mode == "fan_in" ? fans.in : fans.out);
 }
 
 // What numbers are computed in for the tensor.
 Dtype drawn_dtype(const char* function, const Tensor& tensor) {
-  BP_CHECK(is_floating(tensor.dtype()), "{}: the tensor is {}; give a floating-point one", function,
+  BP_CHECK(is_floating(tensor.dtype()), "{}: the tensor is {}; pass a floating-point one", function,
            name(tensor.dtype()));
   return tensor.itemsize() < 4 ? f32 : tensor.dtype();
 }
@@ -65,8 +65,8 @@ double calculate_gain(std::string_view nonlinearity, std::optional<double> param
   if (nonlinearity == "relu") return std::sqrt(2.0);
   if (nonlinearity == "selu") return 3.0 / 4;
   BP_CHECK(nonlinearity == "leaky_relu",
-           "calculate_gain: no nonlinearity '{}'; take linear, conv1d to conv3d and their "
-           "transposed, sigmoid, tanh, relu, leaky_relu or selu",
+           "calculate_gain: no nonlinearity '{}'; use linear, conv1d to conv3d, their transposed "
+           "forms, sigmoid, tanh, relu, leaky_relu or selu",
            nonlinearity);
   const double slope = param.value_or(0.01);
   return std::sqrt(2 / (1 + slope * slope));
@@ -87,7 +87,7 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
                             Generator* generator) {
   BP_CHECK(a <= b, "trunc_normal_: no numbers from {} to {}; let a be at most b", a, b);
   BP_CHECK(std > 0 && std::isfinite(std) && std::isfinite(mean),
-           "trunc_normal_: the mean is {} and the deviation {}; give numbers that are finite, the "
+           "trunc_normal_: the mean is {} and the deviation {}; pass numbers that are finite, the "
            "deviation above 0",
            mean, std);
   const NoGrad no_grad;
@@ -119,7 +119,7 @@ const Tensor& zeros_(const Tensor& tensor) {
 }
 
 const Tensor& eye_(const Tensor& tensor) {
-  BP_CHECK(tensor.ndim() == 2, "eye_: the tensor has shape {}; give one of 2 dimensions",
+  BP_CHECK(tensor.ndim() == 2, "eye_: the tensor has shape {}; pass one of 2 dimensions",
            bp::to_string(tensor.shape()));
   const NoGrad no_grad;
   return copy_(tensor, eye(tensor.size(0), tensor.size(1), tensor.dtype(), tensor.device()));
@@ -127,7 +127,7 @@ const Tensor& eye_(const Tensor& tensor) {
 
 const Tensor& dirac_(const Tensor& tensor, std::int64_t groups) {
   BP_CHECK(tensor.ndim() >= 3 && tensor.ndim() <= 5,
-           "dirac_: the tensor has shape {}; give one of 3, 4 or 5 dimensions",
+           "dirac_: the tensor has shape {}; pass one of 3, 4 or 5 dimensions",
            bp::to_string(tensor.shape()));
   BP_CHECK(groups > 0 && tensor.size(0) % groups == 0,
            "dirac_: {} output channels are not divisible into {} groups; choose a divisor",
@@ -183,10 +183,10 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generato
 }
 
 const Tensor& sparse_(const Tensor& tensor, double sparsity, double std, Generator* generator) {
-  BP_CHECK(tensor.ndim() == 2, "sparse_: the tensor has shape {}; give one of 2 dimensions",
+  BP_CHECK(tensor.ndim() == 2, "sparse_: the tensor has shape {}; pass one of 2 dimensions",
            bp::to_string(tensor.shape()));
-  BP_CHECK(sparsity >= 0 && sparsity <= 1, "sparse_: the sparsity is {}; give a part from 0 to 1",
-           sparsity);
+  BP_CHECK(sparsity >= 0 && sparsity <= 1,
+           "sparse_: the sparsity is {}; pass a fraction from 0 to 1", sparsity);
   const NoGrad no_grad;
   bp::normal_(tensor, 0, std, generator);
   if (tensor.numel() == 0) return tensor;

@@ -14,7 +14,7 @@ namespace bp::nn {
 inline constexpr std::int64_t largest_size = std::int64_t{1} << 40;
 inline void check_size(const char* layer, const char* name, std::int64_t size,
                        std::int64_t most = largest_size) {
-  BP_CHECK(size <= most, "{}: {} is {}; give {} at most", layer, name, size, most);
+  BP_CHECK(size <= most, "{}: {} is {}; pass {} at most", layer, name, size, most);
 }
 
 // Uniform in +-bound, from the device's generator; of complex numbers both parts are.

@@ -91,21 +91,21 @@ void materialize(Module& model, const std::function<void()>& call) {
   for (const auto& [path, lazy] : waiting)
     if (!lazy->is_materialized()) paths += fmt::format("{}'{}'", paths.empty() ? "" : ", ", path);
   BP_CHECK(paths.empty(),
-           "materialize: the call did not reach {}; give nn::materialize(model, call) a function "
+           "materialize: the call did not reach {}; pass nn::materialize(model, call) a function "
            "that calls all of them, or load a state_dict",
            paths);
 }
 
 void Lazy::materialize_for(const Tensor& input) {
   if (is_materialized_) return;
-  BP_CHECK(input.defined(), "{}: the input is undefined; give a tensor", traits_.name);
+  BP_CHECK(input.defined(), "{}: the input is undefined; pass a tensor", traits_.name);
   std::int64_t dimension = traits_.sizes_at.empty() ? input.ndim() - 1 : -1;
   std::string ranks;
   for (const auto& [rank, place] : traits_.sizes_at) {
     if (input.ndim() == rank) dimension = place;
     ranks += fmt::format("{}{}", ranks.empty() ? "" : " or ", rank);
   }
-  BP_CHECK(dimension >= 0, "{}: the input is {}; give {} dimensions", traits_.name,
+  BP_CHECK(dimension >= 0, "{}: the input is {}; pass {} dimensions", traits_.name,
            bp::to_string(input.shape()), ranks.empty() ? "1 or more" : ranks);
   adopt(*finished(input.size(dimension), device_));
 }

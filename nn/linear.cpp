@@ -8,7 +8,7 @@ namespace bp::nn {
 
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, const LinearOptions& options) {
   BP_CHECK(in_features >= 0 && out_features >= 0,
-           "Linear: {} to {} features; give numbers of 0 or more", in_features, out_features);
+           "Linear: {} to {} features; pass numbers of 0 or more", in_features, out_features);
   const double bound = bound_of(static_cast<double>(in_features));
   weight = uniform_parameter({out_features, in_features}, bound, options);
   if (options.bias) bias = uniform_parameter({out_features}, bound, options);
@@ -30,9 +30,9 @@ std::string Linear::extra_repr() const {
 
 Bilinear::Bilinear(std::int64_t in1_features, std::int64_t in2_features, std::int64_t out_features,
                    const LinearOptions& options) {
-  BP_CHECK(in1_features > 0, "Bilinear: in1_features is {}; give 1 or more", in1_features);
+  BP_CHECK(in1_features > 0, "Bilinear: in1_features is {}; pass 1 or more", in1_features);
   BP_CHECK(in2_features >= 0 && out_features >= 0,
-           "Bilinear: in2_features is {} and out_features {}; give numbers of 0 or more",
+           "Bilinear: in2_features is {} and out_features {}; pass numbers of 0 or more",
            in2_features, out_features);
   const double bound = bound_of(static_cast<double>(in1_features));
   weight = uniform_parameter({out_features, in1_features, in2_features}, bound, options);
@@ -49,7 +49,7 @@ Tensor Bilinear::forward(const Tensor& input1, const Tensor& input2) const {
 }
 
 std::vector<Tensor> Bilinear::forward_all(std::span<const Tensor> inputs) const {
-  BP_CHECK(inputs.size() == 2, "Bilinear: got {} tensors; give two", inputs.size());
+  BP_CHECK(inputs.size() == 2, "Bilinear: got {} tensors; pass two", inputs.size());
   return {forward(inputs[0], inputs[1])};
 }
 

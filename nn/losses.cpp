@@ -25,7 +25,7 @@ Tensor limited(const Tensor& var, double eps) {
 void CrossEntropyLossOptions::check() const {
   check_reduction("CrossEntropyLoss", reduction);
   BP_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
-           "CrossEntropyLoss: label_smoothing is {}; give a number from 0 to 1", label_smoothing);
+           "CrossEntropyLoss: label_smoothing is {}; pass a number from 0 to 1", label_smoothing);
 }
 
 Tensor CrossEntropyLossOptions::apply(const Tensor& input, const Tensor& target) const {
@@ -58,7 +58,7 @@ Tensor L1LossOptions::apply(const Tensor& input, const Tensor& target) const {
 
 void SmoothL1LossOptions::check() const {
   check_reduction("SmoothL1Loss", reduction);
-  BP_CHECK(beta >= 0, "SmoothL1Loss: beta is {}; give 0 or more", beta);
+  BP_CHECK(beta >= 0, "SmoothL1Loss: beta is {}; pass 0 or more", beta);
 }
 
 Tensor SmoothL1LossOptions::apply(const Tensor& input, const Tensor& target) const {
@@ -68,7 +68,7 @@ Tensor SmoothL1LossOptions::apply(const Tensor& input, const Tensor& target) con
 
 void HuberLossOptions::check() const {
   check_reduction("HuberLoss", reduction);
-  BP_CHECK(delta > 0, "HuberLoss: delta is {}; give a number above 0", delta);
+  BP_CHECK(delta > 0, "HuberLoss: delta is {}; pass a number above 0", delta);
 }
 
 Tensor HuberLossOptions::apply(const Tensor& input, const Tensor& target) const {
@@ -110,7 +110,7 @@ Tensor PoissonNLLLossOptions::apply(const Tensor& input, const Tensor& target) c
 
 void GaussianNLLLossOptions::check() const {
   check_reduction("GaussianNLLLoss", reduction);
-  BP_CHECK(eps > 0, "GaussianNLLLoss: eps is {}; give a number above 0", eps);
+  BP_CHECK(eps > 0, "GaussianNLLLoss: eps is {}; pass a number above 0", eps);
 }
 
 Tensor GaussianNLLLossOptions::apply(const Tensor& input, const Tensor& target,
@@ -122,8 +122,8 @@ Tensor GaussianNLLLossOptions::apply(const Tensor& input, const Tensor& target,
   for (std::size_t i = 0; fits && variances.ndim() == input.ndim() && i < shape.size(); ++i)
     fits = variances.shape()[i] == shape[i] || variances.shape()[i] == 1;
   BP_CHECK(fits,
-           "GaussianNLLLoss: var is {} for an input of {}; give the same shape, or 1 or "
-           "nothing for the last dimension",
+           "GaussianNLLLoss: var is {} for an input of {}; pass the same shape, or one whose last "
+           "dimension is 1 or missing",
            to_string(var.shape()), to_string(shape));
   BP_CHECK(!item<bool>(any(detach(variances) < 0)),
            "GaussianNLLLoss: var has a number below 0; variances are 0 or more");
@@ -136,7 +136,7 @@ Tensor GaussianNLLLossOptions::apply(const Tensor& input, const Tensor& target,
 
 void CTCLossOptions::check() const {
   check_reduction("CTCLoss", reduction);
-  BP_CHECK(blank >= 0, "CTCLoss: blank is {}; give a class", blank);
+  BP_CHECK(blank >= 0, "CTCLoss: blank is {}; pass a class", blank);
 }
 
 Tensor CTCLossOptions::apply(const Tensor& log_probs, const Tensor& targets,

@@ -34,9 +34,9 @@ Tensor SoftMarginLossOptions::apply(const Tensor& input, const Tensor& target) c
 
 void MultiMarginLossOptions::check() const {
   check_reduction("MultiMarginLoss", reduction);
-  BP_CHECK(p == 1 || p == 2, "MultiMarginLoss: p is {}; give 1 or 2", p);
+  BP_CHECK(p == 1 || p == 2, "MultiMarginLoss: p is {}; pass 1 or 2", p);
   BP_CHECK(!weight.defined() || weight.ndim() == 1,
-           "MultiMarginLoss: weight is {}; give one number for each class",
+           "MultiMarginLoss: weight is {}; pass one number for each class",
            to_string(weight.shape()));
 }
 
@@ -50,10 +50,10 @@ void MultiLabelMarginLossOptions::check() const {
 
 Tensor MultiLabelMarginLossOptions::apply(const Tensor& input, const Tensor& target) const {
   BP_CHECK((input.ndim() == 1 || input.ndim() == 2) && target.shape() == input.shape(),
-           "MultiLabelMarginLoss: the input is {} and the target {}; give both [N, C] or [C]",
+           "MultiLabelMarginLoss: the input is {} and the target {}; pass both [N, C] or [C]",
            to_string(input.shape()), to_string(target.shape()));
   const std::int64_t classes = input.size(-1);
-  BP_CHECK(classes > 0, "MultiLabelMarginLoss: the input is {}, without a class; give one at least",
+  BP_CHECK(classes > 0, "MultiLabelMarginLoss: the input is {} and has no class; pass at least one",
            to_string(input.shape()));
   const Tensor labels = reshape(target, {-1, classes});
   const Tensor scores = reshape(input, {-1, classes});
@@ -87,7 +87,7 @@ Tensor CosineEmbeddingLossOptions::apply(const Tensor& input1, const Tensor& inp
 
 void TripletMarginLossOptions::check() const {
   check_reduction("TripletMarginLoss", reduction);
-  BP_CHECK(margin > 0, "TripletMarginLoss: margin is {}; give a number above 0", margin);
+  BP_CHECK(margin > 0, "TripletMarginLoss: margin is {}; pass a number above 0", margin);
 }
 
 Tensor TripletMarginLossOptions::apply(const Tensor& anchor, const Tensor& positive,
@@ -97,7 +97,7 @@ Tensor TripletMarginLossOptions::apply(const Tensor& anchor, const Tensor& posit
 
 void TripletMarginWithDistanceLossOptions::check() const {
   check_reduction("TripletMarginWithDistanceLoss", reduction);
-  BP_CHECK(margin > 0, "TripletMarginWithDistanceLoss: margin is {}; give a number above 0",
+  BP_CHECK(margin > 0, "TripletMarginWithDistanceLoss: margin is {}; pass a number above 0",
            margin);
 }
 

@@ -16,7 +16,7 @@ namespace {
 // What a tensor of `own` becomes if the module is to be `wanted`.
 Dtype moved_dtype(const std::string& name, Dtype own, Dtype wanted) {
   BP_CHECK(!is_complex(own) || is_complex(wanted),
-           "Module::to: '{}' is {} and would lose its imaginary part as {}; give a complex dtype",
+           "Module::to: '{}' is {} and would lose its imaginary part as {}; pass a complex dtype",
            name, bp::name(own), bp::name(wanted));
   return is_floating(own) || is_complex(own) ? wanted : own;
 }
@@ -59,7 +59,7 @@ void Module::to(Device device, Dtype dtype) {
 void Module::move_to(const Device* device, const Dtype* dtype) {
   if (dtype) check_is_dtype("Module::to", *dtype);
   BP_CHECK(!dtype || is_floating(*dtype) || is_complex(*dtype),
-           "Module::to: {} is not a dtype for parameters; give a floating-point or complex one",
+           "Module::to: {} is not a dtype for parameters; pass a floating-point or complex one",
            bp::name(*dtype));
   struct Move {
     Tensor tensor;

@@ -14,9 +14,9 @@ Parameter constant_parameter(IntList shape, double value, const Options& options
 }
 
 std::vector<std::int64_t> checked_shape(const char* layer, const Sizes& shape) {
-  BP_CHECK(shape.is_given(), "{}: normalized_shape is empty; give a size at least", layer);
+  BP_CHECK(shape.is_given(), "{}: normalized_shape is empty; pass at least one size", layer);
   for (std::int64_t size : shape.list())
-    BP_CHECK(size >= 0, "{}: normalized_shape is {}; give sizes of 0 or more", layer, shape.text());
+    BP_CHECK(size >= 0, "{}: normalized_shape is {}; pass sizes of 0 or more", layer, shape.text());
   return shape.list();
 }
 
@@ -30,7 +30,7 @@ BatchNormOptions as_batch_norm(const InstanceNormOptions& options) {
 RunningNorm::RunningNorm(const char* layer, std::size_t spatial_rank, std::int64_t num_features,
                          const BatchNormOptions& options)
     : layer_(layer), spatial_rank_(spatial_rank), num_features_(num_features), options_(options) {
-  BP_CHECK(num_features >= 0, "{}: num_features is {}; give 0 or more", layer, num_features);
+  BP_CHECK(num_features >= 0, "{}: num_features is {}; pass 0 or more", layer, num_features);
   if (options.affine) weight = constant_parameter({num_features}, 1, options);
   if (options.affine && options.bias) bias = constant_parameter({num_features}, 0, options);
   if (!options.track_running_stats) return;
@@ -65,7 +65,7 @@ void RunningNorm::reset_running_stats() {
 Tensor BatchNorm::forward(const Tensor& x) const {
   const auto rank = static_cast<std::size_t>(x.ndim());
   BP_CHECK(rank == spatial_rank() + 2 || (spatial_rank() == 1 && rank == 2),
-           "{}: the input is {}; give {} dimensions{}", layer(), to_string(x.shape()),
+           "{}: the input is {}; pass {} dimensions{}", layer(), to_string(x.shape()),
            spatial_rank() + 2, spatial_rank() == 1 ? ", or 2" : "");
   BP_CHECK(x.size(1) == num_features(),
            "{}: the input {} has {} channels, and the layer {}; "
@@ -88,7 +88,7 @@ InstanceNorm::InstanceNorm(const char* layer, std::size_t spatial_rank, std::int
 Tensor InstanceNorm::forward(const Tensor& x) const {
   const auto rank = static_cast<std::size_t>(x.ndim());
   BP_CHECK(rank == spatial_rank() + 1 || rank == spatial_rank() + 2,
-           "{}: the input is {}; give {} dimensions, or {} without a batch", layer(),
+           "{}: the input is {}; pass {} dimensions, or {} without a batch", layer(),
            to_string(x.shape()), spatial_rank() + 2, spatial_rank() + 1);
   const bool has_batch = rank == spatial_rank() + 2;
   const std::int64_t channels = x.size(has_batch ? 1 : 0);
@@ -165,7 +165,7 @@ std::string GroupNorm::extra_repr() const {
 }
 
 void LocalResponseNormOptions::check() const {
-  BP_CHECK(size > 0, "LocalResponseNorm: size is {}; give 1 or more", size);
+  BP_CHECK(size > 0, "LocalResponseNorm: size is {}; pass 1 or more", size);
 }
 
 Tensor LocalResponseNormOptions::apply(const Tensor& x) const {

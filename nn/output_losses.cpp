@@ -13,12 +13,12 @@ namespace {
 
 std::vector<std::int64_t> checked_cutoffs(std::vector<std::int64_t> cutoffs,
                                           std::int64_t n_classes) {
-  BP_CHECK(!cutoffs.empty(), "AdaptiveLogSoftmaxWithLoss: there are no cutoffs; give one at least");
-  BP_CHECK(n_classes > 0, "AdaptiveLogSoftmaxWithLoss: {} classes; give 1 or more", n_classes);
+  BP_CHECK(!cutoffs.empty(), "AdaptiveLogSoftmaxWithLoss: there are no cutoffs; pass one at least");
+  BP_CHECK(n_classes > 0, "AdaptiveLogSoftmaxWithLoss: {} classes; pass 1 or more", n_classes);
   std::int64_t before = 0;
   for (std::int64_t cutoff : cutoffs) {
     BP_CHECK(cutoff > before && cutoff < n_classes,
-             "AdaptiveLogSoftmaxWithLoss: cutoffs {} for {} classes; give numbers that rise from 1 "
+             "AdaptiveLogSoftmaxWithLoss: cutoffs {} for {} classes; pass numbers that rise from 1 "
              "to {}",
              repr(IntList(cutoffs)), n_classes, n_classes - 1);
     before = cutoff;
@@ -28,7 +28,7 @@ std::vector<std::int64_t> checked_cutoffs(std::vector<std::int64_t> cutoffs,
 }
 
 void check_two(const char* layer, std::span<const Tensor> inputs) {
-  BP_CHECK(inputs.size() == 2, "{}: got {} tensors; give the input and the target", layer,
+  BP_CHECK(inputs.size() == 2, "{}: got {} tensors; pass the input and the target", layer,
            inputs.size());
 }
 
@@ -37,9 +37,8 @@ std::int64_t num_scores(std::int64_t num_classes, const std::vector<std::int64_t
   std::int64_t product = num_classes;
   for (std::int64_t size : sizes)
     BP_CHECK(size >= 0 && num_classes >= 0 && !__builtin_mul_overflow(product, size, &product),
-             "LinearCrossEntropyLoss: {} classes and out_features {}; give numbers of 0 or more, "
-             "whose product "
-             "memory holds",
+             "LinearCrossEntropyLoss: {} classes and out_features {}; pass numbers of 0 or more, "
+             "whose product fits into memory",
              num_classes, repr(IntList(sizes)));
   return product;
 }
@@ -53,7 +52,7 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(std::int64_t in_features,
     : head(0, 0, {.dtype = options.dtype, .device = options.device}),
       cutoffs_(checked_cutoffs(std::move(cutoffs), n_classes)) {
   BP_CHECK(options.div_value > 0,
-           "AdaptiveLogSoftmaxWithLoss: div_value is {}; give a number above 0", options.div_value);
+           "AdaptiveLogSoftmaxWithLoss: div_value is {}; pass a number above 0", options.div_value);
   const LinearOptions without_bias = {false, options.dtype, options.device};
   const auto num_clusters = static_cast<std::int64_t>(cutoffs_.size()) - 1;
   head = Linear(in_features, cutoffs_[0] + num_clusters,
@@ -62,7 +61,7 @@ AdaptiveLogSoftmaxWithLoss::AdaptiveLogSoftmaxWithLoss(std::int64_t in_features,
     const double divisor = std::pow(options.div_value, static_cast<double>(i + 1));
     const double projected = std::floor(static_cast<double>(in_features) / divisor);
     BP_CHECK(projected <= static_cast<double>(largest_size),
-             "AdaptiveLogSoftmaxWithLoss: div_value {} makes {} of {} features; give a larger one",
+             "AdaptiveLogSoftmaxWithLoss: div_value {} makes {} of {} features; pass a larger one",
              options.div_value, projected, in_features);
     const auto features = static_cast<std::int64_t>(projected);
     tail.append(Sequential(Linear(in_features, features, without_bias),
@@ -79,7 +78,7 @@ std::pair<Tensor, Tensor> AdaptiveLogSoftmaxWithLoss::forward(const Tensor& inpu
                                                               const Tensor& target) const {
   BP_CHECK(target.ndim() <= 1 && input.ndim() == target.ndim() + 1 &&
                (target.ndim() == 0 || input.size(0) == target.size(0)),
-           "AdaptiveLogSoftmaxWithLoss: the input is {} and the target {}; give [N, features] and "
+           "AdaptiveLogSoftmaxWithLoss: the input is {} and the target {}; pass [N, features] and "
            "[N], or [features] and one class",
            to_string(input.shape()), to_string(target.shape()));
   if (target.ndim() == 0) {
@@ -102,7 +101,7 @@ std::pair<Tensor, Tensor> AdaptiveLogSoftmaxWithLoss::forward(const Tensor& inpu
   }
   BP_CHECK(
       num_found == target.numel(),
-      "AdaptiveLogSoftmaxWithLoss: {} of {} targets are not classes; give numbers from 0 to {}",
+      "AdaptiveLogSoftmaxWithLoss: {} of {} targets are not classes; pass numbers from 0 to {}",
       target.numel() - num_found, target.numel(), cutoffs_.back() - 1);
   const Tensor heads = log_softmax(head(input), 1);
   output = output + squeeze(gather(heads, 1, unsqueeze(places, 1)), 1);
@@ -135,10 +134,10 @@ LinearCrossEntropyLoss::LinearCrossEntropyLoss(std::int64_t in_features, std::in
       weight(options.weight), num_classes_(num_classes), options_(options) {
   check_reduction("LinearCrossEntropyLoss", options.reduction);
   BP_CHECK(options.label_smoothing >= 0 && options.label_smoothing <= 1,
-           "LinearCrossEntropyLoss: label_smoothing is {}; give a number from 0 to 1",
+           "LinearCrossEntropyLoss: label_smoothing is {}; pass a number from 0 to 1",
            options.label_smoothing);
   BP_CHECK(!weight.defined() || weight.shape() == IntList({num_classes}),
-           "LinearCrossEntropyLoss: weight is {} for {} classes; give one number for each",
+           "LinearCrossEntropyLoss: weight is {} for {} classes; pass one number for each",
            to_string(weight.shape()), num_classes);
 }
 
@@ -149,7 +148,7 @@ void LinearCrossEntropyLoss::list_parts(Parts& parts) {
 
 Tensor LinearCrossEntropyLoss::forward(const Tensor& input, const Tensor& target) const {
   BP_CHECK(input.ndim() == 1 || input.ndim() == 2,
-           "LinearCrossEntropyLoss: the input is {}; give [N, features] or [features]",
+           "LinearCrossEntropyLoss: the input is {}; pass [N, features] or [features]",
            to_string(input.shape()));
   std::vector<std::int64_t> shape(input.shape().begin(), input.shape().end() - 1);
   shape.push_back(num_classes_);

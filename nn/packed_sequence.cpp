@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::int64_t> lengths_in(const char* function, const Tensor& lengths) {
   BP_CHECK(lengths.ndim() == 1 && lengths.dtype() == i64,
-           "{}: lengths is {} of shape {}; give one int64 for each sequence", function,
+           "{}: lengths is {} of shape {}; pass one int64 for each sequence", function,
            bp::name(lengths.dtype()), bp::to_string(lengths.shape()));
   return to_vector<std::int64_t>(cpu(lengths));
 }
@@ -35,18 +35,18 @@ PackedSequence pack_padded_sequence(const Tensor& input, const Tensor& lengths, 
   const std::vector<std::int64_t> all = lengths_in("pack_padded_sequence", lengths);
   const Tensor on_host = tensor(all);
   BP_CHECK(input.ndim() >= 2,
-           "pack_padded_sequence: the input has shape {}; give [steps, batch, ...]",
+           "pack_padded_sequence: the input has shape {}; pass [steps, batch, ...]",
            bp::to_string(input.shape()));
   const std::int64_t batch = input.size(batch_first ? 0 : 1),
                      steps = input.size(batch_first ? 1 : 0);
   BP_CHECK(static_cast<std::int64_t>(all.size()) == batch && batch > 0,
-           "pack_padded_sequence: {} lengths for {} sequences; give one for each, and a sequence "
-           "at least",
+           "pack_padded_sequence: {} lengths for {} sequences; pass one for each, and at least one "
+           "sequence",
            all.size(), batch);
   for (std::size_t i = 0; i < all.size(); ++i)
     BP_CHECK(
         all[i] > 0 && all[i] <= steps,
-        "pack_padded_sequence: sequence {} has length {} of {} steps; give lengths of 1 to these",
+        "pack_padded_sequence: sequence {} has length {} of {} steps; pass lengths of 1 to these",
         i, all[i], steps);
   PackedSequence packed;
   if (enforce_sorted) {
@@ -81,12 +81,12 @@ std::pair<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, bo
 
 Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value,
                     std::string_view padding_side) {
-  BP_CHECK(!sequences.span().empty(), "pad_sequence: no sequence; give one at least");
+  BP_CHECK(!sequences.span().empty(), "pad_sequence: no sequence; pass one at least");
   BP_CHECK(padding_side == "right" || padding_side == "left",
-           "pad_sequence: the padding side is '{}'; take 'right' or 'left'", padding_side);
+           "pad_sequence: the padding side is '{}'; use 'right' or 'left'", padding_side);
   std::int64_t longest = 0;
   for (const Tensor& each : sequences.span()) {
-    BP_CHECK(each.ndim() > 0, "pad_sequence: a number is not a sequence; give [length, ...]");
+    BP_CHECK(each.ndim() > 0, "pad_sequence: a number is not a sequence; pass [length, ...]");
     longest = std::max(longest, each.size(0));
   }
   std::vector<Tensor> padded;
@@ -103,7 +103,7 @@ std::vector<Tensor> unpad_sequence(const Tensor& padded_sequences, const Tensor&
   const std::int64_t batch_dim = batch_first ? 0 : 1;
   const std::vector<std::int64_t> all = lengths_in("unpad_sequence", lengths);
   BP_CHECK(static_cast<std::int64_t>(all.size()) == padded_sequences.size(batch_dim),
-           "unpad_sequence: {} lengths of {} sequences; give one for each", all.size(),
+           "unpad_sequence: {} lengths of {} sequences; pass one for each", all.size(),
            padded_sequences.size(batch_dim));
   std::vector<Tensor> sequences;
   for (std::size_t i = 0; i < all.size(); ++i)

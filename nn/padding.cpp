@@ -18,13 +18,13 @@ Tensor Padding::forward(const Tensor& x) const {
   const std::string_view mode = mode_;
   if (mode == "constant" || mode == "zeros") {
     BP_CHECK(static_cast<std::size_t>(x.ndim()) >= rank_,
-             "{}: the input is {}; give {} dimensions or more", layer_, to_string(x.shape()),
+             "{}: the input is {}; pass {} dimensions or more", layer_, to_string(x.shape()),
              rank_);
     return pad(x, padding_.list(), "constant", value_);
   }
   const auto rank = static_cast<std::size_t>(x.ndim());
   BP_CHECK(rank == rank_ + 1 || rank == rank_ + 2,
-           "{}: the input is {}; give {} dimensions, or {} without a batch", layer_,
+           "{}: the input is {}; pass {} dimensions, or {} without a batch", layer_,
            to_string(x.shape()), rank_ + 2, rank_ + 1);
   return pad(x, padding_.list(), mode);
 }

@@ -21,15 +21,16 @@ Tensor norm_except(const Tensor& tensor, std::int64_t dim) {
 }  // namespace
 
 std::vector<Tensor> WeightNorm::forward_all(std::span<const Tensor> originals) const {
-  BP_CHECK(originals.size() == 2, "weight_norm: got {} originals; give length and direction",
+  BP_CHECK(originals.size() == 2, "weight_norm: got {} originals; pass length and direction",
            originals.size());
   return {bp::weight_norm(originals[1], originals[0], dim_)};
 }
 
 std::vector<Tensor> WeightNorm::right_inverse(const Tensor& value) const {
   BP_CHECK(dim_ >= -1 && dim_ < value.ndim(),
-           "weight_norm: no dimension {} of shape {}; give one of them, or -1 for all", dim_,
-           bp::to_string(value.shape()));
+           "weight_norm: there is no dimension {} in shape {}; pass one of its dimensions, or -1 "
+           "for all",
+           dim_, bp::to_string(value.shape()));
   return {norm_except(value, dim_), value};
 }
 
@@ -39,7 +40,7 @@ SpectralNorm::SpectralNorm(const Tensor& weight, const SpectralNormOptions& opti
            "spectral_norm: no dimension {} of shape {}", options.dim,
            bp::to_string(weight.shape()));
   BP_CHECK(options.n_power_iterations > 0,
-           "spectral_norm: n_power_iterations is {}; give one at least",
+           "spectral_norm: n_power_iterations is {}; pass one at least",
            options.n_power_iterations);
   if (weight.ndim() < 2) return;
   const NoGrad no_grad;
@@ -136,14 +137,14 @@ Tensor reflectors_of(const Tensor& matrix) {
 }  // namespace
 
 Orthogonal::Orthogonal(const Tensor& weight, const OrthogonalOptions& options) {
-  BP_CHECK(weight.ndim() >= 2, "orthogonal: the member has shape {}; give matrices",
+  BP_CHECK(weight.ndim() >= 2, "orthogonal: the member has shape {}; pass matrices",
            bp::to_string(weight.shape()));
   const bool is_square = weight.size(-1) == weight.size(-2) || is_complex(weight.dtype());
   map_ = options.orthogonal_map.value_or(is_square ? "matrix_exp" : "householder");
   BP_CHECK(map_ == "matrix_exp" || map_ == "cayley" || map_ == "householder",
-           "orthogonal: no map '{}'; take 'matrix_exp', 'cayley' or 'householder'", map_);
+           "orthogonal: no map '{}'; use 'matrix_exp', 'cayley' or 'householder'", map_);
   BP_CHECK(map_ != "householder" || !is_complex(weight.dtype()),
-           "orthogonal: the map 'householder' is of real tensors, and the member is {}; take "
+           "orthogonal: the map 'householder' takes real tensors, and the member is {}; use "
            "'matrix_exp' or 'cayley'",
            bp::name(weight.dtype()));
   if (!options.use_trivialization) return;

@@ -178,7 +178,7 @@ void set_value(Module& module, const std::string& name, const Tensor& value) {
     const Tensor& original = list->originals()[i];
     BP_CHECK(values[i].defined() && values[i].shape() == original.shape(),
              "parametrize::set_value: original {} of '{}' has shape {} and {} is given for it; "
-             "give a value of the "
+             "pass a value of the "
              "member's shape",
              i, name, bp::to_string(original.shape()),
              values[i].defined() ? bp::to_string(values[i].shape()) : "nothing");

@@ -49,7 +49,7 @@ Tensor MaxPool::forward(const Tensor& x) const {
 PooledWithIndices MaxPool::forward_with_indices(const Tensor& x) const {
   const auto rank = static_cast<std::size_t>(x.ndim());
   BP_CHECK(rank == rank_ + 1 || rank == rank_ + 2,
-           "{}: the input is {}; give {} dimensions, or {} without a batch", layer_,
+           "{}: the input is {}; pass {} dimensions, or {} without a batch", layer_,
            to_string(x.shape()), rank_ + 2, rank_ + 1);
   const bool has_batch = rank == rank_ + 2;
   const auto [values, indices] =
@@ -70,7 +70,7 @@ AvgPool::AvgPool(const char* layer, std::size_t rank, const Sizes& kernel_size,
     : rank_(rank), kernel_size_(kernel_size), options_(options) {
   check_padding(layer, rank, options.padding, kernel_size);
   options_.stride = stride_or_kernel(layer, rank, options.stride, kernel_size);
-  BP_CHECK(options.divisor_override != 0, "{}: divisor_override is 0; give another number", layer);
+  BP_CHECK(options.divisor_override != 0, "{}: divisor_override is 0; pass another number", layer);
   BP_CHECK(rank > 1 || !options.divisor_override, "{}: it has no divisor_override; leave it out",
            layer);
   if (rank > 1) return;
@@ -101,7 +101,7 @@ LPPool::LPPool(const char* layer, std::size_t rank, double norm_type, const Size
     : rank_(rank), norm_type_(norm_type), kernel_size_(kernel_size), options_(options) {
   kernel_size.each(rank, layer, "kernel_size", 1);
   if (options.stride.is_given()) options.stride.each(rank, layer, "stride", 1);
-  BP_CHECK(norm_type != 0, "{}: norm_type is 0; give another number", layer);
+  BP_CHECK(norm_type != 0, "{}: norm_type is 0; pass another number", layer);
 }
 
 Tensor LPPool::forward(const Tensor& x) const {
@@ -130,7 +130,7 @@ Tensor MaxUnpool::forward(const Tensor& x, const Tensor& indices, IntList output
 }
 
 std::vector<Tensor> MaxUnpool::forward_all(std::span<const Tensor> inputs) const {
-  BP_CHECK(inputs.size() == 2, "{}: got {} tensors; give the values and their indices", type_name(),
+  BP_CHECK(inputs.size() == 2, "{}: got {} tensors; pass the values and their indices", type_name(),
            inputs.size());
   return {forward(inputs[0], inputs[1])};
 }
@@ -146,7 +146,7 @@ AdaptivePool::AdaptivePool(const char* layer, std::size_t rank, const OutputSize
 std::vector<std::int64_t> AdaptivePool::sizes_for(const Tensor& x) const {
   const auto rank = static_cast<std::size_t>(x.ndim());
   BP_CHECK(rank == each_rank_ + 1 || rank == each_rank_ + 2,
-           "{}: the input is {}; give {} dimensions, or {} without a batch", layer_,
+           "{}: the input is {}; pass {} dimensions, or {} without a batch", layer_,
            to_string(x.shape()), each_rank_ + 2, each_rank_ + 1);
   return each_.of(x.shape());
 }

@@ -14,19 +14,19 @@ namespace {
 void check_options(const char* layer, bool has_cell, const RNNOptions& options,
                    std::int64_t input_size, std::int64_t hidden_size) {
   BP_CHECK(input_size >= 0 && hidden_size > 0 && options.num_layers > 0,
-           "{}: input_size {}, hidden_size {}, num_layers {}; give sizes above 0", layer,
+           "{}: input_size {}, hidden_size {}, num_layers {}; pass sizes above 0", layer,
            input_size, hidden_size, options.num_layers);
   check_size(layer, "input_size", input_size);
   check_size(layer, "hidden_size", hidden_size);
   check_size(layer, "num_layers", options.num_layers, 1 << 16);
   BP_CHECK(options.dropout >= 0 && options.dropout <= 1,
-           "{}: dropout is {}; give a probability from 0 to 1", layer, options.dropout);
+           "{}: dropout is {}; pass a probability from 0 to 1", layer, options.dropout);
   BP_CHECK(options.proj_size == 0 ||
                (has_cell && options.proj_size > 0 && options.proj_size < hidden_size),
            "{}: proj_size is {} and hidden_size {}; only an LSTM projects, to fewer features",
            layer, options.proj_size, hidden_size);
   BP_CHECK(options.nonlinearity == "tanh" || options.nonlinearity == "relu",
-           "{}: the nonlinearity is '{}'; take 'tanh' or 'relu'", layer, options.nonlinearity);
+           "{}: the nonlinearity is '{}'; use 'tanh' or 'relu'", layer, options.nonlinearity);
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ std::vector<Tensor> RNNBase::first_states(std::vector<Tensor> states, const Tens
   const std::int64_t runs = options_.num_layers * num_directions();
   states.resize(kind_->has_cell ? 2 : 1);
   BP_CHECK(!kind_->has_cell || states[0].defined() == states[1].defined(),
-           "{}: one of the two states is missing; give both, or none", kind_->name);
+           "{}: one of the two states is missing; pass both, or none", kind_->name);
   for (std::size_t i = 0; i < states.size(); ++i) {
     const std::int64_t size = i == 0 ? output_size() : hidden_size_;
     Tensor& state = states[i];
@@ -105,7 +105,7 @@ std::vector<Tensor> RNNBase::first_states(std::vector<Tensor> states, const Tens
       continue;
     }
     const Dims wanted = is_batched ? Dims({runs, batch, size}) : Dims({runs, size});
-    BP_CHECK(state.shape() == IntList(wanted), "{}: the {} state has shape {}; give one of {}",
+    BP_CHECK(state.shape() == IntList(wanted), "{}: the {} state has shape {}; pass one of {}",
              kind_->name, i == 0 ? "hidden" : "cell", bp::to_string(state.shape()),
              bp::to_string(IntList(wanted)));
     if (!is_batched) state = unsqueeze(state, 1);
@@ -115,7 +115,7 @@ std::vector<Tensor> RNNBase::first_states(std::vector<Tensor> states, const Tens
 
 std::vector<Tensor> RNNBase::run(const Tensor& input, std::vector<Tensor> states) const {
   BP_CHECK(input.ndim() == 2 || input.ndim() == 3,
-           "{}: the input has shape {}; give [steps, batch, {}], or [steps, {}] without a batch",
+           "{}: the input has shape {}; pass [steps, batch, {}], or [steps, {}] without a batch",
            kind_->name, bp::to_string(input.shape()), input_size_, input_size_);
   BP_CHECK(input.size(-1) == input_size_, "{}: the input has {} features, input_size is {}",
            kind_->name, input.size(-1), input_size_);
@@ -124,7 +124,7 @@ std::vector<Tensor> RNNBase::run(const Tensor& input, std::vector<Tensor> states
   const Tensor batched = is_batched ? input : unsqueeze(input, 1);
   const std::int64_t batch = batched.size(batch_first ? 0 : 1);
   const std::int64_t steps = batched.size(batch_first ? 1 : 0);
-  BP_CHECK(steps > 0, "{}: the input has shape {}, and no step; give one at least", kind_->name,
+  BP_CHECK(steps > 0, "{}: the input has shape {}, and no step; pass one at least", kind_->name,
            bp::to_string(input.shape()));
   states = first_states(std::move(states), input, batch, is_batched);
   std::vector<Tensor> results;
@@ -147,7 +147,7 @@ namespace {
 
 void check_batch_sizes(const char* layer, const std::vector<std::int64_t>& sizes,
                        std::int64_t num_elements) {
-  BP_CHECK(!sizes.empty(), "{}: the packed input has no step; give one at least", layer);
+  BP_CHECK(!sizes.empty(), "{}: the packed input has no step; pass one at least", layer);
   std::int64_t left = num_elements;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     BP_CHECK(sizes[i] > 0 && (i == 0 || sizes[i] <= sizes[i - 1]),
@@ -167,7 +167,7 @@ void check_batch_sizes(const char* layer, const std::vector<std::int64_t>& sizes
 std::vector<Tensor> RNNBase::run_packed(const PackedSequence& input,
                                         std::vector<Tensor> states) const {
   BP_CHECK(input.data.ndim() == 2 && input.data.size(1) == input_size_,
-           "{}: the packed input has shape {}; give [elements, {}]", kind_->name,
+           "{}: the packed input has shape {}; pass [elements, {}]", kind_->name,
            bp::to_string(input.data.shape()), input_size_);
   BP_CHECK(input.batch_sizes.ndim() == 1 && input.batch_sizes.dtype() == i64,
            "{}: batch_sizes is {} of shape {}; pass what packing gave", kind_->name,
@@ -188,7 +188,7 @@ std::vector<Tensor> RNNBase::run_packed(const PackedSequence& input,
 
 std::vector<Tensor> RNNBase::forward_all(std::span<const Tensor> inputs) const {
   BP_CHECK(!inputs.empty() && inputs.size() <= (kind_->has_cell ? 3 : 2),
-           "{}: got {} tensors; give the input and the first states", kind_->name, inputs.size());
+           "{}: got {} tensors; pass the input and the first states", kind_->name, inputs.size());
   return run(inputs[0], {inputs.begin() + 1, inputs.end()});
 }
 

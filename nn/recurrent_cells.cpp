@@ -12,7 +12,7 @@ RNNCellBase::RNNCellBase(std::int64_t gates, std::int64_t input_size, std::int64
                          const RNNCellOptions& options)
     : input_size_(input_size), hidden_size_(hidden_size), options_(options) {
   BP_CHECK(input_size >= 0 && hidden_size > 0,
-           "RNNCell: input_size {} and hidden_size {}; give sizes above 0", input_size,
+           "RNNCell: input_size {} and hidden_size {}; pass sizes above 0", input_size,
            hidden_size);
   check_size("RNNCell", "input_size", input_size);
   check_size("RNNCell", "hidden_size", hidden_size);
@@ -41,12 +41,12 @@ std::string RNNCellBase::extra_repr() const {
 
 Tensor RNNCellBase::checked_state(const Tensor& input, const Tensor& state) const {
   BP_CHECK((input.ndim() == 1 || input.ndim() == 2) && input.size(-1) == input_size_,
-           "{}: the input has shape {}; give [batch, {}], or [{}]", type_name(),
+           "{}: the input has shape {}; pass [batch, {}], or [{}]", type_name(),
            bp::to_string(input.shape()), input_size_, input_size_);
   std::vector<std::int64_t> wanted(input.shape().begin(), input.shape().end());
   wanted.back() = hidden_size_;
   if (!state.defined()) return zeros(wanted, input.dtype(), input.device());
-  BP_CHECK(state.shape() == IntList(wanted), "{}: the state has shape {}; give one of {}",
+  BP_CHECK(state.shape() == IntList(wanted), "{}: the state has shape {}; pass one of {}",
            type_name(), bp::to_string(state.shape()), bp::to_string(IntList(wanted)));
   return state;
 }
@@ -59,7 +59,7 @@ Tensor input_at(std::span<const Tensor> inputs, std::size_t index) {
 
 void check_count(const Module& cell, std::span<const Tensor> inputs, std::size_t most) {
   BP_CHECK(!inputs.empty() && inputs.size() <= most,
-           "{}: got {} tensors; give the input and the first state", cell.type_name(),
+           "{}: got {} tensors; pass the input and the first state", cell.type_name(),
            inputs.size());
 }
 
@@ -68,7 +68,7 @@ void check_count(const Module& cell, std::span<const Tensor> inputs, std::size_t
 RNNCell::RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RNNCellOptions& options)
     : RNNCellBase(1, input_size, hidden_size, options) {
   BP_CHECK(options.nonlinearity == "tanh" || options.nonlinearity == "relu",
-           "RNNCell: the nonlinearity is '{}'; take 'tanh' or 'relu'", options.nonlinearity);
+           "RNNCell: the nonlinearity is '{}'; use 'tanh' or 'relu'", options.nonlinearity);
 }
 
 Tensor RNNCell::operator()(const Tensor& input, const Tensor& hx) const {
@@ -91,7 +91,7 @@ std::pair<Tensor, Tensor> LSTMCell::operator()(const Tensor& input, const Tensor
 std::vector<Tensor> LSTMCell::forward_all(std::span<const Tensor> inputs) const {
   check_count(*this, inputs, 3);
   BP_CHECK(input_at(inputs, 1).defined() == input_at(inputs, 2).defined(),
-           "LSTMCell: one of the two states is missing; give both, or none");
+           "LSTMCell: one of the two states is missing; pass both, or none");
   const Tensor hidden = checked_state(inputs[0], input_at(inputs, 1));
   const Tensor cell = checked_state(inputs[0], input_at(inputs, 2));
   const std::vector<Tensor> gates =

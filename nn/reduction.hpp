@@ -10,7 +10,7 @@ namespace bp::nn {
 
 inline void check_reduction(const char* layer, const std::string& reduction) {
   BP_CHECK(reduction == "none" || reduction == "mean" || reduction == "sum",
-           "{}: reduction is '{}'; give 'none', 'mean' or 'sum'", layer, reduction);
+           "{}: reduction is '{}'; pass 'none', 'mean' or 'sum'", layer, reduction);
 }
 
 inline Tensor reduced(const Tensor& losses, const std::string& reduction) {

@@ -23,7 +23,8 @@ std::string FlattenOptions::text() const {
 }
 
 void UnflattenOptions::check() const {
-  BP_CHECK(!unflattened_size.empty(), "Unflatten: unflattened_size is empty; give a size at least");
+  BP_CHECK(!unflattened_size.empty(),
+           "Unflatten: unflattened_size is empty; pass at least one size");
 }
 
 Tensor UnflattenOptions::apply(const Tensor& x) const {
@@ -41,7 +42,7 @@ Unfold::Unfold(const Sizes& kernel_size, const UnfoldOptions& options)
 
 Tensor Unfold::forward(const Tensor& x) const {
   BP_CHECK(x.ndim() == 3 || x.ndim() == 4,
-           "Unfold: the input is {}; give [N, C, H, W] or [C, H, W]", to_string(x.shape()));
+           "Unfold: the input is {}; pass [N, C, H, W] or [C, H, W]", to_string(x.shape()));
   const Tensor columns =
       im2col(x.ndim() == 4 ? x : unsqueeze(x, 0), kernel_size_.list(), options_.dilation.list(),
              options_.padding.list(), options_.stride.list());
@@ -61,7 +62,7 @@ Fold::Fold(const Sizes& output_size, const Sizes& kernel_size, const UnfoldOptio
 
 Tensor Fold::forward(const Tensor& x) const {
   BP_CHECK(x.ndim() == 2 || x.ndim() == 3,
-           "Fold: the input is {}; give [N, channels * elements, windows], or no N",
+           "Fold: the input is {}; pass [N, channels * elements, windows], or no N",
            to_string(x.shape()));
   const Tensor image =
       col2im(x.ndim() == 3 ? x : unsqueeze(x, 0), output_size_.list(), kernel_size_.list(),
@@ -76,7 +77,7 @@ std::string Fold::extra_repr() const {
 }
 
 void PixelShuffleOptions::check() const {
-  BP_CHECK(upscale_factor > 0, "PixelShuffle: upscale_factor is {}; give 1 or more",
+  BP_CHECK(upscale_factor > 0, "PixelShuffle: upscale_factor is {}; pass 1 or more",
            upscale_factor);
 }
 
@@ -89,7 +90,7 @@ std::string PixelShuffleOptions::text() const {
 }
 
 void PixelUnshuffleOptions::check() const {
-  BP_CHECK(downscale_factor > 0, "PixelUnshuffle: downscale_factor is {}; give 1 or more",
+  BP_CHECK(downscale_factor > 0, "PixelUnshuffle: downscale_factor is {}; pass 1 or more",
            downscale_factor);
 }
 
@@ -102,12 +103,12 @@ std::string PixelUnshuffleOptions::text() const {
 }
 
 void ChannelShuffleOptions::check() const {
-  BP_CHECK(groups > 0, "ChannelShuffle: {} groups; give 1 or more", groups);
+  BP_CHECK(groups > 0, "ChannelShuffle: {} groups; pass 1 or more", groups);
 }
 
 Tensor ChannelShuffleOptions::apply(const Tensor& x) const {
   BP_CHECK(x.ndim() >= 3 && x.size(1) % groups == 0,
-           "ChannelShuffle: the input is {}; give [N, C, ...] with channels that are divisible "
+           "ChannelShuffle: the input is {}; pass [N, C, ...] with channels that are divisible "
            "into {} groups",
            to_string(x.shape()), groups);
   const Tensor grouped = unflatten(x, 1, {groups, x.size(1) / groups});

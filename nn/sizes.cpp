@@ -16,12 +16,12 @@ template <class List> std::string tuple_text(const List& list) {
 
 Sizes Sizes::each(std::size_t count, std::string_view layer, std::string_view argument,
                   std::int64_t least, std::int64_t most) const {
-  BP_CHECK(is_one_ || list_.size() == count, "{}: {} is {}; give one number, or {} of them", layer,
+  BP_CHECK(is_one_ || list_.size() == count, "{}: {} is {}; pass one number, or {} of them", layer,
            argument, text(), count);
   for (std::int64_t number : list_) {
-    BP_CHECK(number >= least, "{}: {} is {}; give numbers of {} or more", layer, argument, text(),
+    BP_CHECK(number >= least, "{}: {} is {}; pass numbers of {} or more", layer, argument, text(),
              least);
-    BP_CHECK(number <= most, "{}: {} is {}; give numbers of {} at most", layer, argument, text(),
+    BP_CHECK(number <= most, "{}: {} is {}; pass numbers of {} at most", layer, argument, text(),
              most);
   }
   return is_one_ ? Sizes(std::vector<std::int64_t>(count, list_[0])) : *this;
@@ -38,9 +38,9 @@ bool Sizes::all_are(std::int64_t number) const {
 
 OutputSizes OutputSizes::each(std::size_t count, std::string_view layer) const {
   BP_CHECK(is_one_ || list_.size() == count,
-           "{}: output_size is {}; give one number, or {} of them", layer, text(), count);
+           "{}: output_size is {}; pass one number, or {} of them", layer, text(), count);
   for (const std::optional<std::int64_t>& number : list_)
-    BP_CHECK(number.value_or(0) >= 0, "{}: output_size is {}; give numbers of 0 or more", layer,
+    BP_CHECK(number.value_or(0) >= 0, "{}: output_size is {}; pass numbers of 0 or more", layer,
              text());
   OutputSizes all = *this;
   if (is_one_) all.list_.assign(count, list_[0]);

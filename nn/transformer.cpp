@@ -45,7 +45,7 @@ Tensor attended(const MultiheadAttention& attention, const Tensor& query, const 
 }
 
 template <class Layer> ModuleList clones_of(const Layer& layer, std::int64_t count) {
-  BP_CHECK(count >= 0, "{}: {} layers; give none or more", layer.type_name(), count);
+  BP_CHECK(count >= 0, "{}: {} layers; pass 0 or more", layer.type_name(), count);
   check_size(layer.type_name().c_str(), "the number of layers", count, 1 << 16);
   ModuleList layers;
   for (std::int64_t i = 0; i < count; ++i) layers.append(nn::clone(layer));
@@ -53,7 +53,7 @@ template <class Layer> ModuleList clones_of(const Layer& layer, std::int64_t cou
 }
 
 void check_two(const Module& module, std::span<const Tensor> inputs) {
-  BP_CHECK(inputs.size() == 2, "{}: got {} tensors; give two", module.type_name(), inputs.size());
+  BP_CHECK(inputs.size() == 2, "{}: got {} tensors; pass two", module.type_name(), inputs.size());
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int6
       norm1(norm_of(d_model, options)), norm2(norm_of(d_model, options)),
       dropout1(dropout_of(options)), dropout2(dropout_of(options)), activation_(options.activation),
       norm_first_(options.norm_first) {
-  BP_CHECK(activation_ != nullptr, "TransformerEncoderLayer: no activation; give a function");
+  BP_CHECK(activation_ != nullptr, "TransformerEncoderLayer: no activation; pass a function");
 }
 
 void TransformerEncoderLayer::list_parts(Parts& parts) {
@@ -117,7 +117,7 @@ TransformerDecoderLayer::TransformerDecoderLayer(std::int64_t d_model, std::int6
       norm3(norm_of(d_model, options)), dropout1(dropout_of(options)),
       dropout2(dropout_of(options)), dropout3(dropout_of(options)), activation_(options.activation),
       norm_first_(options.norm_first) {
-  BP_CHECK(activation_ != nullptr, "TransformerDecoderLayer: no activation; give a function");
+  BP_CHECK(activation_ != nullptr, "TransformerDecoderLayer: no activation; pass a function");
 }
 
 void TransformerDecoderLayer::list_parts(Parts& parts) {
@@ -267,11 +267,11 @@ Tensor Transformer::forward(const Tensor& src, const Tensor& tgt,
                             const TransformerArguments& arguments) const {
   BP_CHECK(src.ndim() >= 2 && tgt.ndim() == src.ndim() && src.size(-1) == d_model_ &&
                tgt.size(-1) == d_model_,
-           "Transformer: src has shape {} and tgt {}; give [length, batch, {}] or [length, {}]",
+           "Transformer: src has shape {} and tgt {}; pass [length, batch, {}] or [length, {}]",
            bp::to_string(src.shape()), bp::to_string(tgt.shape()), d_model_, d_model_);
   const std::int64_t batch = batch_first_ ? 0 : 1;
   BP_CHECK(src.ndim() == 2 || src.size(batch) == tgt.size(batch),
-           "Transformer: src has shape {} and tgt {}; let dimension {}, the batch, be the same",
+           "Transformer: src has shape {} and tgt {}; dimension {}, the batch, must be the same",
            bp::to_string(src.shape()), bp::to_string(tgt.shape()), batch);
   return decoder(tgt, encoder(src, arguments.encoder), arguments.decoder);
 }

@@ -58,8 +58,8 @@ void detail::update_bn(const std::function<void(const UseInput&)>& visit, Module
       model.call_all({device ? to(input, *device) : input});
     });
     BP_CHECK(has_batch,
-             "update_bn: there is no batch to take statistics of; pass a new loader or range if "
-             "it was read to its end");
+             "update_bn: there is no batch to take statistics from; if the loader or range was "
+             "read to its end, pass a new one");
   } catch (...) {
     for (Averaging& each : norms) each.take_back();
     throw;

@@ -35,26 +35,26 @@ Tensor resampled(const Tensor& x, std::int64_t dim, std::int64_t size, double sc
 
 Upsample::Upsample(const UpsampleOptions& options) : options_(options) {
   BP_CHECK(options.size.is_given() != !options.scale_factor.empty(),
-           "Upsample: size is {} and scale_factor has {} numbers; give one of the two",
+           "Upsample: size is {} and scale_factor has {} numbers; pass one of the two",
            options.size.text(), options.scale_factor.size());
   BP_CHECK(
       std::find(std::begin(all_modes), std::end(all_modes), options.mode) != std::end(all_modes),
-      "Upsample: mode is '{}'; give 'nearest', 'nearest-exact', 'linear', 'bilinear', "
+      "Upsample: mode is '{}'; pass 'nearest', 'nearest-exact', 'linear', 'bilinear', "
       "'trilinear', 'bicubic' or 'area'",
       options.mode);
   for (std::int64_t size : options.size.list())
-    BP_CHECK(size > 0, "Upsample: size is {}; give sizes of 1 or more", options.size.text());
+    BP_CHECK(size > 0, "Upsample: size is {}; pass sizes of 1 or more", options.size.text());
   for (double factor : options.scale_factor)
-    BP_CHECK(factor > 0, "Upsample: scale_factor is {}; give factors above 0", factor);
+    BP_CHECK(factor > 0, "Upsample: scale_factor is {}; pass factors above 0", factor);
   const bool has_corners =
       options.mode.find("linear") != std::string::npos || options.mode == "bicubic";
   BP_CHECK(!options.align_corners || has_corners,
-           "Upsample: align_corners with mode '{}', which has none; leave it out", options.mode);
+           "Upsample: mode '{}' takes no align_corners; leave it out", options.mode);
 }
 
 Tensor Upsample::forward(const Tensor& x) const {
   BP_CHECK(x.ndim() >= 3 && x.ndim() <= 5,
-           "Upsample: the input is {}; give [N, C, ...] with one to three more dimensions",
+           "Upsample: the input is {}; pass [N, C, ...] with one to three more dimensions",
            to_string(x.shape()));
   const bool align_corners = options_.align_corners.value_or(false);
   const auto rank = static_cast<std::size_t>(x.ndim()) - 2;
@@ -63,7 +63,7 @@ Tensor Upsample::forward(const Tensor& x) const {
                        align_corners);
   std::vector<double> factors = options_.scale_factor;
   if (factors.size() == 1) factors.assign(rank, factors[0]);
-  BP_CHECK(factors.size() == rank, "Upsample: {} factors for an input of {}; give one, or {}",
+  BP_CHECK(factors.size() == rank, "Upsample: {} factors for an input of {}; pass one, or {}",
            factors.size(), to_string(x.shape()), rank);
   std::vector<std::int64_t> sizes(rank);
   bool is_exact = true;

@@ -12,7 +12,7 @@ void SGD::check_options(const SGDOptions& options) const {
   check_not_negative("SGD", "momentum", options.momentum);
   check_not_negative("SGD", "weight_decay", options.weight_decay);
   BP_CHECK(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
-           "SGD: nesterov needs a momentum above 0 and no dampening, got {} and {}",
+           "SGD: nesterov needs a momentum above 0 and no dampening, but got {} and {}",
            options.momentum, options.dampening);
 }
 

@@ -17,7 +17,7 @@ inline void check_bools(const Tensor& tensor, std::string_view name, const std::
   unsigned char all = 0;
   for (std::int64_t i = 0; i < tensor.numel(); ++i) all |= bytes[i];
   BP_CHECK(all <= 1,
-           "{}: tensor {} is of bools, and a byte of it is neither 0 nor 1; read it as U8", file,
+           "{}: tensor {} is bool, and one of its bytes is neither 0 nor 1; read it as U8", file,
            files::shown(name));
 }
 

@@ -30,8 +30,8 @@ std::set<std::string> lines_of(const Metadata& metadata, const char* key) {
 
 Tensor complex_again(const Tensor& pairs, const std::string& name, const std::string& file) {
   BP_CHECK(pairs.dtype() == f64 && pairs.ndim() > 0 && pairs.size(-1) == 2,
-           "{}: tensor {} shall be complex128, and is {} of shape {}, not pairs of float64", file,
-           files::shown(name), bp::name(pairs.dtype()), to_string(pairs.shape()));
+           "{}: tensor {} is marked as complex128, but is {} of shape {}, not pairs of float64",
+           file, files::shown(name), bp::name(pairs.dtype()), to_string(pairs.shape()));
   return view_as_complex(pairs);
 }
 
@@ -58,7 +58,7 @@ State load(const std::filesystem::path& path) {
   const std::string file = path.string();
   const auto tree = opened.metadata().find(tree_key);
   BP_CHECK(tree != opened.metadata().end(),
-           "{}: has tensors alone, and no state; read it with load_file, or save it with "
+           "{}: has only tensors, and no state; read it with load_file, or save it with "
            "serialize::save",
            file);
   nn::StateDict tensors = opened.get_tensors();

@@ -16,7 +16,7 @@ inline Tensor tensor_for_file(IntList shape, Dtype dtype, std::string_view name,
   try {
     return empty_tensor(shape, dtype, host_device());
   } catch (const Error& error) {
-    throw_error(error.error_class(), fmt::format("{}: tensor {} has no room: {}", file,
+    throw_error(error.error_class(), fmt::format("{}: tensor {} does not fit into memory: {}", file,
                                                  files::shown(name), error.what()));
   }
 }

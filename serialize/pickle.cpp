@@ -160,7 +160,7 @@ class Machine {
       case op_proto: {
         const std::uint64_t protocol = number(1);
         if (protocol < 2 || protocol > 5)
-          refuse(fmt::format("protocol {}, and 2 to 5 are read", protocol));
+          refuse(fmt::format("protocol {}; 2 to 5 can be read", protocol));
         return true;
       }
       case op_frame: return number(8), true;
@@ -232,7 +232,7 @@ class Machine {
   // Two's complement of any length.
   bool push_long(std::uint64_t length) {
     const std::string_view bytes = take(length);
-    if (length > 8) refuse(fmt::format("a number of {} bytes, and 8 are the most", length));
+    if (length > 8) refuse(fmt::format("a number of {} bytes; at most 8 can be read", length));
     std::uint64_t bits = length > 0 && (bytes.back() & 0x80) ? ~std::uint64_t{0} : 0;
     for (std::size_t i = length; i-- > 0;) bits = bits << 8 | static_cast<unsigned char>(bytes[i]);
     return push_number(Kind::integer, static_cast<std::int64_t>(bits));
@@ -315,7 +315,7 @@ class Machine {
 
   std::string_view take(std::uint64_t length) {
     BP_CHECK(length <= bytes_.size() - at_,
-             "{}: byte {} of the pickle asks for {} more, and there are {}; is the file cut off?",
+             "{}: byte {} of the pickle needs {} more, and {} are left; is the file cut off?",
              file_, begin_, length, bytes_.size() - at_);
     const std::string_view taken = bytes_.substr(at_, length);
     at_ += length;

@@ -268,7 +268,7 @@ std::uint32_t call_global(Pickle& pickle, const std::string& name, std::uint32_t
                           const std::string& file) {
   const Function function = function_called(name);
   BP_CHECK(function,
-           "{}: calls {}, which is not a function that is loaded here; was the file written by "
+           "{}: calls {}, a function that is not loaded here; was the file written by "
            "torch.save?",
            file, files::shown(name));
   return function(Call(pickle, name, arguments, file));

@@ -81,7 +81,7 @@ class Converter {
     }
     if (value.kind == Kind::global && is_dtype_name(value.text)) return text(value.text);
     BP_CHECK(value.kind != Kind::bytes,
-             "{}: has bytes, which have no place here; save them as a tensor of uint8", file_);
+             "{}: has bytes, which a State cannot hold; save them as a tensor of uint8", file_);
     BP_CHECK(false, "{}: has {} {} as a value; save tensors and plain values", file_,
              kind_of(value), files::shown(value.text));
     return {};
@@ -184,12 +184,13 @@ State load_pytorch(const std::filesystem::path& path) {
   const files::InputFile input(path);
   const std::string& file = input.name();
   const files::ZipArchive archive(
-      input, {.hint = "is it cut off, or of PyTorch before 1.6? Save it again with torch.save"});
+      input, {.hint = "is it cut off, or from before PyTorch 1.6? Save it again with torch.save"});
   const std::string folder = folder_in(archive, file);
   if (archive.contains(folder + "byteorder")) {
     const std::string order = text_in(archive, folder + "byteorder", 16, file);
     BP_CHECK(order == "little",
-             "{}: its byteorder is {}, and only little is read; save it again on such a machine",
+             "{}: its byteorder is {}, and only little can be read; save it again on a "
+             "little-endian machine",
              file, files::shown(order));
   }
   const std::string pickle = text_in(archive, folder + "data.pkl", most_pickle_bytes, file);

@@ -129,12 +129,12 @@ class HeaderReader : public nlohmann::json_sax<json> {
 
   void end_tensor() {
     BP_CHECK(draft_.dtype && draft_.has_shape && draft_.offsets.size() == 2,
-             "{}: tensor {} needs a dtype, a shape and two data_offsets, and has not all of them",
+             "{}: tensor {} needs a dtype, a shape and two data_offsets, and lacks some of them",
              file_, files::shown(name_));
     HeaderEntry entry{name_, {*draft_.dtype, {}, 0}, draft_.offsets[0], draft_.offsets[1]};
     BP_CHECK(entry.begin <= entry.end && entry.end <= data_bytes_,
-             "{}: tensor {} lies at bytes {} to {}, and there are {}; is the file cut off?", file_,
-             files::shown(name_), entry.begin, entry.end, data_bytes_);
+             "{}: tensor {} is at bytes {} to {}, and there are only {}; is the file cut off?",
+             file_, files::shown(name_), entry.begin, entry.end, data_bytes_);
     entry.info.nbytes = entry.end - entry.begin;
     const std::uint64_t wanted = bytes_of_shape(entry);
     BP_CHECK(wanted == entry.info.nbytes,
@@ -166,7 +166,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
                               : field_.empty() ? files::shown(name_)
                                                : whose() + "'s " + files::shown(field_);
     throw_error(ErrorClass::bad_argument,
-                fmt::format("{}: {} is or holds {}, which the format does not have there", file_,
+                fmt::format("{}: {} is or holds {}, which the format does not allow there", file_,
                             place, what));
   }
 
@@ -192,7 +192,7 @@ void check_places(std::vector<HeaderEntry>& entries, std::uint64_t data_bytes,
              file, files::shown(entry.name), entry.begin,
              before ? files::shown(*before) : "the header", expected);
     BP_CHECK(entry.begin == expected,
-             "{}: tensor {} begins at byte {}, and the bytes from {} on belong to none", file,
+             "{}: tensor {} begins at byte {}, and the bytes from {} on belong to no tensor", file,
              files::shown(entry.name), entry.begin, expected);
     expected = entry.end;
     before = &entry.name;
@@ -264,8 +264,7 @@ std::string compose_header(std::vector<HeaderEntry>& entries, const Metadata& me
   std::uint64_t place = 0;
   for (HeaderEntry& entry : entries) {
     BP_CHECK(entry.name != "__metadata__",
-             "{}: a tensor can't be called __metadata__, which the format keeps for "
-             "itself; rename it",
+             "{}: a tensor can't be called __metadata__, which the format reserves; rename it",
              file);
     entry.begin = place;
     entry.end = place += entry.info.nbytes;

@@ -67,7 +67,7 @@ bool open_trace(const std::string& file) {
     return true;
   }
   log_warning(
-      fmt::format("the trace cannot be written to {}: {}; the program goes on without it "
+      fmt::format("the trace cannot be written to {}: {}; the program continues without it "
                   "(BACKPLANE_TRACE=ops:FILE names another file)",
                   name, std::strerror(errno)));
   return false;
@@ -82,7 +82,7 @@ void write_trace(std::string_view line) {
   const std::lock_guard lock(mutex);
   if (!trace_is_open() || write_all(line)) return;
   is_open.store(false, std::memory_order_release);
-  log_warning(fmt::format("the trace ends here: {}; the program goes on", std::strerror(errno)));
+  log_warning(fmt::format("the trace ends here: {}; the program continues", std::strerror(errno)));
 }
 
 void close_trace() {

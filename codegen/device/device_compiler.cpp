@@ -306,7 +306,7 @@ std::string DeviceCompiler::translated(const std::string& code, seconds limit) {
   } catch (const Error& error) {
     if (error.error_class() == ErrorClass::unsupported && !lacks_tools_.exchange(true))
       log_warning(
-          fmt::format("{}: operators run by the plugin's own kernels and on the host alone: {}",
+          fmt::format("{}: operators run only by the plugin's own kernels and on the host: {}",
                       record_.name, error.what()));
     throw;
   }
@@ -316,8 +316,8 @@ std::string DeviceCompiler::translated(const std::string& code, seconds limit) {
 bp_module* DeviceCompiler::finish(seconds limit, Kernel& kernel) {
   if (!kernel.build->wait_for(limit))
     throw_error(ErrorClass::internal,
-                fmt::format("{}: its compiler on {} has not come to an end within {} s and goes on "
-                            "without being waited for (BACKPLANE_COMPILE_SECONDS sets the limit)",
+                fmt::format("{}: its compiler on {} has not finished within {} s, and is no longer "
+                            "waited for (BACKPLANE_COMPILE_SECONDS sets the limit)",
                             kernel.name, record_.name, time_limit().count()));
   const Built built = std::exchange(kernel.build, nullptr)->take();
   if (built.code == BP_OK) return built.module;

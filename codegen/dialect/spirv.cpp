@@ -89,8 +89,8 @@ std::string path_of(const Program& program, const std::string& version) {
   if (!is_in_path(name))
     throw_error(
         ErrorClass::unsupported,
-        fmt::format("codegen: kernels become SPIR-V by clang, opt and llvm-spirv of one LLVM "
-                    "version, 14 to 19; '{}' is not in PATH; install it, or name it in {}",
+        fmt::format("codegen: kernels are compiled to SPIR-V by clang, opt and llvm-spirv of one "
+                    "LLVM version, 14 to 19; '{}' is not in PATH; install it, or name it in {}",
                     name, program.variable));
   return name;
 }

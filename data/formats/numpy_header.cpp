@@ -43,7 +43,7 @@ class DictScanner {
     const std::size_t end =
         quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
     BP_CHECK(end != std::string_view::npos,
-             "{}: not an .npy file this can read: its header has no text at \"{}\"", name_,
+             "{}: not an .npy file that can be read here: its header has no text at \"{}\"", name_,
              rest_.substr(0, 20));
     std::string result(rest_.substr(1, end - 1));
     rest_.remove_prefix(end + 1);

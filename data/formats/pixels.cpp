@@ -60,7 +60,7 @@ Pixels decode_pixels(std::string_view bytes, const std::string& name, const Imag
   if (bytes.starts_with("RIFF") && bytes.size() >= 12 && bytes.substr(8, 4) == "WEBP")
     return with_channels(decode_webp(bytes, name, options), channels);
   throw_error(ErrorClass::bad_argument,
-              fmt::format("{}: is neither a PNG nor a JPEG nor a WebP, by its first bytes", name));
+              fmt::format("{}: its first bytes are not those of a PNG, JPEG or WebP", name));
 }
 
 }  // namespace bp::data

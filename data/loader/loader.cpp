@@ -320,12 +320,13 @@ void DataLoader::load_state_dict(const State& state) {
   const DataLoaderOptions& options = shared.plan->options;
   const auto seed = static_cast<std::uint64_t>(state.at("seed").as_int());
   BP_CHECK(seed == options.seed,
-           "DataLoader: the state is of the seed {}, and this has {}; make it with the same seed",
+           "DataLoader: the state was saved with seed {}, and this loader has {}; make it with the "
+           "same seed",
            seed, options.seed);
   const std::int64_t batch_size = state.at("batch_size").as_int();
   BP_CHECK(batch_size == options.batch_size.value_or(0),
-           "DataLoader: the state is of batch_size {}, and this has {} (0: none); make it with the "
-           "same, since the state counts batches",
+           "DataLoader: the state was saved with batch_size {}, and this loader has {} (0: none); "
+           "make it with the same one, since the state counts batches",
            batch_size, options.batch_size.value_or(0));
   const std::int64_t epoch = state.at("epoch").as_int(), position = state.at("position").as_int();
   BP_CHECK(epoch >= 0 && position >= 0, "DataLoader: the state is at batch {} of epoch {}",
@@ -333,7 +334,7 @@ void DataLoader::load_state_dict(const State& state) {
   const bool is_finished = state.at("is_finished").as_bool();
   const State& batches = state.at("batches");
   BP_CHECK(batches.is_none() == (shared.batches == nullptr),
-           "DataLoader: the state is of {} dataset, and this loader has the other kind",
+           "DataLoader: the state was saved with {} dataset, and this loader has the other kind",
            batches.is_none() ? "an iterable" : "an indexed");
   if (shared.batches) shared.batches->load_state_dict(batches);
   shared.set_epoch(is_finished ? epoch + 1 : epoch);

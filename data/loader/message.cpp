@@ -71,8 +71,8 @@ struct Payload {
   std::uint64_t add(const Tensor& tensor) {
     BP_CHECK(tensor.defined(), "DataLoader: a sample has an undefined tensor");
     BP_CHECK(tensor.device() == host_device(),
-             "DataLoader: a worker process made a tensor on another device than the host's; move "
-             "batches there after they were loaded");
+             "DataLoader: a worker process made a tensor on a device other than the host; move "
+             "batches there after they are loaded");
     bytes = (bytes + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
     offsets.push_back(bytes);
     tensors.push_back(contiguous(detach(tensor)));

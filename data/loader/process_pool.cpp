@@ -53,8 +53,9 @@ class Keeper {
       thread_ = std::thread([this, &plan, before] { run(plan, before); });
     } catch (const std::system_error& error) {
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw_error(ErrorClass::out_of_memory,
-                  fmt::format("DataLoader: no thread to start workers from: {}", error.what()));
+      throw_error(
+          ErrorClass::out_of_memory,
+          fmt::format("DataLoader: cannot start the thread that starts workers: {}", error.what()));
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     std::unique_lock lock(mutex_);

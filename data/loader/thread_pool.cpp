@@ -48,9 +48,10 @@ class WorkerThreads {
     } catch (const std::system_error& error) {
       const std::size_t worker = threads_.size();
       stop();
-      throw_error(ErrorClass::out_of_memory,
-                  fmt::format("DataLoader: no thread for worker {}: {}; use fewer workers", worker,
-                              error.what()));
+      throw_error(
+          ErrorClass::out_of_memory,
+          fmt::format("DataLoader: cannot start a thread for worker {}: {}; use fewer workers",
+                      worker, error.what()));
     }
   }
   ~WorkerThreads() { stop(); }

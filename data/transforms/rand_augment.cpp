@@ -137,10 +137,10 @@ RandAugment::RandAugment(const RandAugmentOptions& options) : options_(options) 
            options.num_ops);
   BP_CHECK(options.num_magnitude_bins > 1 && options.magnitude >= 0 &&
                options.magnitude < options.num_magnitude_bins,
-           "RandAugment: magnitude is {} of {} bins; it is from 0 to one less", options.magnitude,
-           options.num_magnitude_bins);
+           "RandAugment: magnitude is {} and there are {} bins; it must be from 0 to one less",
+           options.magnitude, options.num_magnitude_bins);
   BP_CHECK(options.interpolation != Interpolation::bicubic,
-           "RandAugment: interpolation is nearest or bilinear");
+           "RandAugment: interpolation must be nearest or bilinear");
 }
 
 Tensor RandAugment::apply(const Tensor& images, Generator& generator) const {

@@ -60,7 +60,7 @@ Tensor ToFloat::apply(const Tensor& images, Generator&) const {
 Normalize::Normalize(std::vector<double> mean, std::vector<double> std)
     : mean_(std::move(mean)), std_(std::move(std)) {
   BP_CHECK(!mean_.empty() && mean_.size() == std_.size(),
-           "Normalize: mean has {} numbers and std {}; one for each channel, or one for all",
+           "Normalize: mean has {} numbers and std {}; pass one for each channel, or one for all",
            mean_.size(), std_.size());
   for (const double each : std_)
     BP_CHECK(each > 0, "Normalize: std is {}; it must be above 0", each);
@@ -69,10 +69,10 @@ Normalize::Normalize(std::vector<double> mean, std::vector<double> std)
 Tensor Normalize::apply(const Tensor& images, Generator&) const {
   const Pictures pictures("Normalize", images);
   BP_CHECK(is_floating(images.dtype()),
-           "Normalize: takes floating pictures, not uint8; use ToFloat before");
+           "Normalize: takes floating pictures, not uint8; use ToFloat first");
   const auto count = static_cast<std::int64_t>(mean_.size());
   BP_CHECK(count == 1 || count == pictures.channels(),
-           "Normalize: mean and std are of {} channels, and the pictures have {}", count,
+           "Normalize: mean and std have {} channels, and the pictures have {}", count,
            pictures.channels());
   const auto by_channel = [&](const std::vector<double>& numbers) {
     return to(tensor(numbers, {count, 1, 1}), images.device(), images.dtype());
@@ -207,7 +207,7 @@ Tensor RandomVerticalFlip::apply(const Tensor& images, Generator& generator) con
 
 Grayscale::Grayscale(std::int64_t num_output_channels) : num_output_channels_(num_output_channels) {
   BP_CHECK(num_output_channels == 1 || num_output_channels == 3,
-           "Grayscale: num_output_channels is {}; it is 1 or 3", num_output_channels);
+           "Grayscale: num_output_channels is {}; it must be 1 or 3", num_output_channels);
 }
 
 Tensor Grayscale::apply(const Tensor& images, Generator&) const {
@@ -223,8 +223,8 @@ ColorJitter::ColorJitter(const ColorJitterOptions& options) : options_(options) 
   BP_CHECK(options.brightness >= 0 && options.contrast >= 0 && options.saturation >= 0,
            "ColorJitter: brightness {}, contrast {} and saturation {} must be at least 0",
            options.brightness, options.contrast, options.saturation);
-  BP_CHECK(options.hue >= 0 && options.hue <= 0.5, "ColorJitter: hue is {}; it is from 0 to 0.5",
-           options.hue);
+  BP_CHECK(options.hue >= 0 && options.hue <= 0.5,
+           "ColorJitter: hue is {}; it must be from 0 to 0.5", options.hue);
 }
 
 Tensor ColorJitter::apply(const Tensor& images, Generator& generator) const {
@@ -255,12 +255,13 @@ RandomAffine::RandomAffine(const RandomAffineOptions& options) : options_(option
   check_range("RandomAffine", "degrees", options.degrees, -1e6);
   check_range("RandomAffine", "scale", options.scale, 1e-6);
   for (const double each : options.translate)
-    BP_CHECK(each >= 0 && each <= 1, "RandomAffine: translate has {}; it is from 0 to 1", each);
-  for (const double each : options.shear)
-    BP_CHECK(std::abs(each) < 90, "RandomAffine: shear has {} degrees; it is between -90 and 90",
+    BP_CHECK(each >= 0 && each <= 1, "RandomAffine: translate has {}; it must be from 0 to 1",
              each);
+  for (const double each : options.shear)
+    BP_CHECK(std::abs(each) < 90,
+             "RandomAffine: shear has {} degrees; it must be between -90 and 90", each);
   BP_CHECK(options.interpolation != Interpolation::bicubic,
-           "RandomAffine: interpolation is nearest or bilinear");
+           "RandomAffine: interpolation must be nearest or bilinear");
 }
 
 Tensor RandomAffine::apply(const Tensor& images, Generator& generator) const {
@@ -290,7 +291,7 @@ RandomRotation::RandomRotation(std::array<double, 2> degrees, Interpolation inte
     : degrees_(degrees), interpolation_(interpolation), fill_(fill) {
   check_range("RandomRotation", "degrees", degrees, -1e6);
   BP_CHECK(interpolation != Interpolation::bicubic,
-           "RandomRotation: interpolation is nearest or bilinear");
+           "RandomRotation: interpolation must be nearest or bilinear");
 }
 
 Tensor RandomRotation::apply(const Tensor& images, Generator& generator) const {

@@ -14,7 +14,8 @@ void check_parts(const char* name, const Optimizer* optimizer, const Schedulers&
   BP_CHECK(!parts.empty(), "{}: got no scheduler; pass at least one", name);
   for (std::size_t i = 0; i < parts.size(); ++i)
     BP_CHECK(parts[i] && (!optimizer || &parts[i]->optimizer() == optimizer),
-             "{}: scheduler {} is of another optimizer; make all of them for one", name, i);
+             "{}: scheduler {} belongs to another optimizer; make all of them for the same one",
+             name, i);
 }
 
 State states_of(State made, const Schedulers& parts) {
@@ -27,7 +28,7 @@ State states_of(State made, const Schedulers& parts) {
 const State::List& parts_of(const std::string& name, const State& dict, const Schedulers& parts) {
   const State::List& saved = dict.at(parts_key).as_list();
   BP_CHECK(saved.size() == parts.size(),
-           "{}: the state is of {} schedulers, and this is made of {}; make the same ones first",
+           "{}: the state has {} schedulers, and this one has {}; combine the same ones first",
            name, saved.size(), parts.size());
   return saved;
 }

@@ -110,7 +110,8 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleLROptions& options)
       anneal_strategy_(options.anneal_strategy), cycle_momentum_(options.cycle_momentum),
       three_phase_(options.three_phase) {
   BP_CHECK(options.total_steps || (options.epochs && options.steps_per_epoch),
-           "OneCycleLR: got no number of steps; pass total_steps, or epochs and steps_per_epoch");
+           "OneCycleLR: the number of steps is missing; pass total_steps, or epochs and "
+           "steps_per_epoch");
   const std::int64_t epochs = options.epochs.value_or(1);
   const std::int64_t per_epoch = options.steps_per_epoch.value_or(1);
   if (!options.total_steps) {
@@ -168,7 +169,7 @@ double OneCycleLR::between(double start, double end, double part) const {
 
 std::vector<double> OneCycleLR::get_lr() {
   BP_CHECK(last_epoch_ <= total_steps_,
-           "OneCycleLR: step {} of {}; make the scheduler with as many steps as are taken",
+           "OneCycleLR: step {} of {}; make the scheduler for as many steps as you take",
            last_epoch_, total_steps_);
   const std::vector<Phase> all = phases();
   const auto now = static_cast<double>(last_epoch_);

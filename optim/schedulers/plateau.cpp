@@ -87,7 +87,7 @@ void ReduceLROnPlateau::reduce() {
   const std::vector<double> rates = current_rates();
   BP_CHECK(rates.size() == options_.min_lr.values.size(),
            "ReduceLROnPlateau: the optimizer has {} parameter groups and had {} when the scheduler "
-           "was made; add groups before",
+           "was made; add all groups before you make it",
            rates.size(), options_.min_lr.values.size());
   for (std::size_t group = 0; group < rates.size(); ++group) {
     const double next = std::max(rates[group] * options_.factor, options_.min_lr.values[group]);

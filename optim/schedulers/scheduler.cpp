@@ -24,10 +24,11 @@ LRScheduler::LRScheduler(Optimizer& optimizer, std::int64_t last_epoch)
     : last_epoch_(last_epoch), optimizer_(&optimizer) {
   for (std::size_t group = 0; group < optimizer.num_groups(); ++group) {
     if (!optimizer.has_option(group, "initial_lr")) {
-      BP_CHECK(last_epoch == -1,
-               "a scheduler goes on after step {}, and parameter group {} has no 'initial_lr'; "
-               "load the optimizer's state first, or begin with last_epoch -1",
-               last_epoch, group);
+      BP_CHECK(
+          last_epoch == -1,
+          "a scheduler is to continue after step {}, but parameter group {} has no 'initial_lr'; "
+          "load the optimizer's state first, or begin with last_epoch -1",
+          last_epoch, group);
       optimizer.set_option(group, "initial_lr", optimizer.option(group, "lr"));
     }
     base_lrs_.push_back(number_of(optimizer.option(group, "initial_lr"), "'initial_lr'"));
@@ -66,7 +67,7 @@ void LRScheduler::restart() {
 void LRScheduler::check_groups() const {
   BP_CHECK(base_lrs_.size() == optimizer_->num_groups(),
            "{}: the optimizer has {} parameter groups and had {} when the scheduler was made; add "
-           "groups before",
+           "all groups before you make it",
            type_name(), optimizer_->num_groups(), base_lrs_.size());
 }
 

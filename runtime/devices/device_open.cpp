@@ -20,7 +20,7 @@ namespace {
   }
   throw_error(ErrorClass::device_lost,
               fmt::format("{}: is lost since an earlier error ({}); use another device, or drop "
-                          "what lives on it and reset_device() it",
+                          "everything on it and call reset_device()",
                           state.name, because));
 }
 

@@ -167,10 +167,9 @@ void give_numbers(Registry& all, std::unique_ptr<BackendState>& backend) {
   const std::uint16_t number = free_backend_number(all);
   const std::vector<std::uint32_t> numbers = free_device_numbers(backend->devices.size());
   if (number == 0 || numbers.size() < backend->devices.size())
-    throw_error(ErrorClass::unsupported,
-                fmt::format("register_backend: {} backends and {} devices is all that one process "
-                            "can know; unload some",
-                            max_backends - 1, max_devices - 1));
+    throw_error(ErrorClass::unsupported, fmt::format("register_backend: one process can have at "
+                                                     "most {} backends and {} devices; unload some",
+                                                     max_backends - 1, max_devices - 1));
   backend->number = number;
   backend->name = unique_name(all, *backend);
   all.backends.reserve(all.backends.size() + 1);
@@ -200,7 +199,7 @@ void check_nothing_lives(Backend& backend) {
   }
   if (!lives.empty())
     throw_error(ErrorClass::retry,
-                fmt::format("unload_plugin: {} cannot go while {} live; drop them first",
+                fmt::format("unload_plugin: {} cannot be unloaded; in use: {}; drop them first",
                             backend.name, lives));
 }
 
@@ -298,7 +297,7 @@ void reset_device(Device device) {
   const std::string lives = what_still_lives(state);
   if (!lives.empty())
     throw_error(ErrorClass::retry,
-                fmt::format("reset_device: {} cannot be closed while {} live; drop them first",
+                fmt::format("reset_device: {} cannot be closed; in use: {}; drop them first",
                             state.name, lives));
   tell_of_closing(*state.backend, state);
   forget_device_in_threads(device.number);

@@ -41,8 +41,8 @@ DeviceRecord& device_for(bp_dl_device named, const DlpackImport& options) {
   for (const DeviceRecord* each : registered_devices())
     if (is_of(*each, named)) return device_record(each->device);
   throw_error(ErrorClass::bad_argument,
-              fmt::format("{}: the tensor is on {}, and no registered device is that; there is {}; "
-                          "load the backend first, as by bp::device(name)",
+              fmt::format("{}: the tensor is on {}, which is not a registered device; there is {}; "
+                          "load the backend first, for example with bp::device(name)",
                           op, text_of(named), registered_as_text()));
 }
 

@@ -32,13 +32,12 @@ const char* listed_kind(const char* op, const DeviceRecord& record, const char* 
   for (const char* const* each = kinds; each && *each; ++each)
     if (asked.empty() || asked == *each) return *each;
   const std::string known = joined(kinds);
-  throw_error(
-      ErrorClass::unsupported,
-      known.empty()
-          ? fmt::format("{}: {} has no native handle for {}; a plugin gives them by offering '{}'",
-                        op, record.name, what, BP_INTEROP)
-          : fmt::format("{}: {} has no handle of kind '{}' for {}; there is {}", op, record.name,
-                        asked, what, known));
+  throw_error(ErrorClass::unsupported,
+              known.empty() ? fmt::format("{}: {} has no native handle for {}; a plugin provides "
+                                          "them with the extension '{}'",
+                                          op, record.name, what, BP_INTEROP)
+                            : fmt::format("{}: {} has no handle of kind '{}' for {}; there is {}",
+                                          op, record.name, asked, what, known));
 }
 
 NativeKinds native_kinds(Device device) {
@@ -59,7 +58,7 @@ void adopt_context(Device device, const std::vector<NativeHandle>& handles) {
   if (!interop.open)
     throw_error(ErrorClass::unsupported,
                 fmt::format("adopt_context: {} cannot be opened within an application's context; "
-                            "its plugin offers no such '{}'",
+                            "its plugin does not offer that in '{}'",
                             state.name, BP_INTEROP));
   std::vector<AdoptedHandle> adopted;
   for (const NativeHandle& each : handles) {

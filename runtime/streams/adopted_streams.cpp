@@ -142,8 +142,8 @@ Stream adopt_stream(Device device, const NativeHandle& queue) {
   const bp_interop& interop = extensions_of(state).interop;
   if (!can_adopt_streams(interop))
     throw_error(ErrorClass::unsupported,
-                fmt::format("adopt_stream: {} takes no queue of an application's; its plugin "
-                            "offers no such '{}'",
+                fmt::format("adopt_stream: {} cannot adopt an application's queue; its plugin does "
+                            "not offer that in '{}'",
                             state.name, BP_INTEROP));
   AdoptedQueue adopted("adopt_stream", state, interop, queue);
   StreamState* mine = take_former(state);

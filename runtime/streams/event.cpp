@@ -25,8 +25,10 @@ void check_not_captured(const char* action, const StreamImpl& stream) {
 }
 
 void check_same_device(const char* op, const DeviceRecord& event, const DeviceRecord& stream) {
-  BP_CHECK(&event == &stream, "{}: the event is of {} and the stream of {}; make the event there",
-           op, event.name, stream.name);
+  BP_CHECK(
+      &event == &stream,
+      "{}: the event belongs to {} and the stream to {}; make the event on the stream's device", op,
+      event.name, stream.name);
 }
 
 // Lets the stream wait for another device's event. False: the two devices know nothing of each other, and nothing happened.

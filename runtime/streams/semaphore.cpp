@@ -90,8 +90,8 @@ void note_stream(SemaphoreState& state, StreamImpl& stream) {
 
 void check_use(const char* what, const SemaphoreState& state, const StreamImpl& stream) {
   BP_CHECK(stream.record == &state.record,
-           "{}: the semaphore is of {} and the stream of {}; take it on that device as well", what,
-           state.record.name, stream.record->name);
+           "{}: the semaphore belongs to {} and the stream to {}; import it on that device too",
+           what, state.record.name, stream.record->name);
   check_outside_capture(what, stream, "a semaphore", "use it before, or around the replay");
 }
 

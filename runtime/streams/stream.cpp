@@ -37,7 +37,7 @@ std::optional<Error> error_of_lost(StreamState& stream) {
       ErrorClass::stream_lost,
       fmt::format("synchronize: a stream of {} is lost; {}", stream.record->name,
                   stream.is_adopted ? "give another queue of yours in its place"
-                                    : "drop what lives on the device and reset_device() it"));
+                                    : "drop everything on the device and call reset_device()"));
 }
 
 // Another in place of what the backend has lost. Others may be using `used` at this moment, which fails, and so it is

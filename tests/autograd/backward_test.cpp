@@ -65,10 +65,9 @@ TEST(Backward, keeps_the_record_only_when_asked) {
   backward(y, {}, {.retain_graph = true});
   backward(y);
   EXPECT_THAT(values_of(grad(x)), ElementsAre(8));
-  EXPECT_EQ(
-      sentence_of([&] { backward(y); }),
-      "backward through mul: what the call saved was freed by an earlier backward; give that one "
-      "retain_graph");
+  EXPECT_EQ(sentence_of([&] { backward(y); }),
+            "backward through mul: what the call saved was freed by an earlier backward; pass "
+            "retain_graph to that one");
 }
 
 TEST(Backward, of_derivatives_goes_to_any_order) {

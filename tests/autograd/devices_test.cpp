@@ -63,8 +63,7 @@ TEST(PluginOperators, bring_their_derivative_as_data) {
   EXPECT_THAT(to_vector<float>(cpu(grad(x))), ElementsAre(20, 30));
   EXPECT_EQ(sentence_of([&] { backward(sum(y)); }),
             "backward through partial::square: what the call saved was freed by an earlier "
-            "backward; give "
-            "that one retain_graph");
+            "backward; pass retain_graph to that one");
 }
 
 TEST(PluginOperators, without_a_derivative_say_so_in_backward) {

@@ -160,7 +160,7 @@ TEST(CustomFunctions, may_write_inputs_that_they_mark_as_dirty) {
 TEST(CustomFunctions, may_not_mark_what_must_not_be_written_or_is_not_returned) {
   const Tensor x = leaf({1, 2});
   EXPECT_EQ(sentence_of([&] { autograd::apply(tripled(true, false), {x * 1}); }),
-            "tripled: forward marked a tensor, shape [2], as dirty that is not both an input and a "
+            "tripled: forward marked as dirty a tensor, shape [2], that is not both an input and a "
             "result; mark inputs that are written in place, and return them");
   EXPECT_EQ(
       sentence_of([&] { autograd::apply(tripled(true, true), {x}); }),
@@ -177,10 +177,9 @@ TEST(CustomFunctions, check_what_they_saved) {
             "at version 1, and version 0 is needed; write to a copy of it");
   const Tensor z = autograd::apply(cube(), {x})[0];
   backward(sum(z));
-  EXPECT_EQ(
-      sentence_of([&] { backward(sum(z)); }),
-      "backward through cube: what the call saved was freed by an earlier backward; give that one "
-      "retain_graph");
+  EXPECT_EQ(sentence_of([&] { backward(sum(z)); }),
+            "backward through cube: what the call saved was freed by an earlier backward; pass "
+            "retain_graph to that one");
 }
 
 TEST(CustomFunctions, record_nothing_under_no_grad) {

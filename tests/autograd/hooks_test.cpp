@@ -142,14 +142,12 @@ TEST(SavedTensors, come_back_as_they_were) {
     const Tensor y = x * x;
     return sentence_of([&] { backward(sum(y)); });
   };
-  EXPECT_EQ(
-      unpacked_as(ones({2}, f32)),
-      "backward through mul: the hook unpacked float32[2] on cpu:0, and float64[2] on cpu:0 was "
-      "packed; give that back");
-  EXPECT_EQ(
-      unpacked_as({}),
-      "backward through mul: the hook unpacked no tensor, and float64[2] on cpu:0 was packed; give "
-      "that back");
+  EXPECT_EQ(unpacked_as(ones({2}, f32)),
+            "backward through mul: the hook unpacked float32[2] on cpu:0, and float64[2] on cpu:0 "
+            "was packed; return that");
+  EXPECT_EQ(unpacked_as({}),
+            "backward through mul: the hook unpacked no tensor, and float64[2] on cpu:0 was "
+            "packed; return that");
 }
 
 TEST(SavedTensors, have_the_innermost_hooks) {

@@ -84,7 +84,7 @@ TEST(AnomalyMode, names_the_forward_call_that_a_nan_comes_from) {
   const DetectAnomaly detecting;
   const Tensor y = sqrt(x), z = y * 0;
   EXPECT_EQ(sentence_of([&] { backward(sum(z)); }),
-            "backward through sqrt: the gradient by input 0 holds NaN; the forward call was "
+            "backward through sqrt: the gradient for input 0 holds NaN; the forward call was "
             "sqrt(float64[2] on cpu:0)");
 }
 

@@ -290,7 +290,7 @@ TEST_F(DeviceCapture, one_stream_has_one_recording) {
   bp::capture(stream, [&] {
     std::thread([&] {
       EXPECT_EQ(text_of([&] { bp::capture(stream, [] {}); }),
-                "capture: another thread captures this stream of recorder:0; take another one");
+                "capture: another thread is capturing this stream of recorder:0; use another one");
       const Tensor x = given({1, 2});
       Tensor result;
       Recording graph = bp::capture(bp::Stream(device_), [&] { result = bp::neg(x); });

@@ -358,7 +358,7 @@ TEST(Capture, a_capture_within_a_capture_is_refused) {
   EXPECT_EQ(error_in_capture(cpu(), [] { bp::capture(cpu(), [] {}); }),
             "capture: this thread captures on cpu:0 already; end that capture first");
   EXPECT_EQ(error_in_capture(cpu(), [&] { graph.replay(); }),
-            "replay: this thread captures, and a recording cannot be part of another; end the "
+            "replay: this thread is capturing, and a recording cannot be part of another; end the "
             "capture first");
   EXPECT_EQ(error_of([&] { empty.replay(); }),
             "replay: the recording is empty; capture something first");

@@ -66,9 +66,10 @@ TEST(Generators, of_another_device_are_refused) {
     }
     return "no error";
   };
-  EXPECT_EQ(sentence([&] { rand({2}, f32, host_device(), &there); }),
-            "rand: the generator is of reference:0 and the numbers are drawn on cpu:0; pass one of "
-            "that device, or one made without a device");
+  EXPECT_EQ(
+      sentence([&] { rand({2}, f32, host_device(), &there); }),
+      "rand: the generator belongs to reference:0 and the numbers are drawn on cpu:0; pass one of "
+      "that device, or one made without a device");
   for (const auto& [row, draw] : draws_of_rows())
     EXPECT_NE(sentence([&] { draw(&there); }), "no error") << row;
   EXPECT_EQ(there.state().offset, 0u);

@@ -193,11 +193,10 @@ TEST(PartsGradients, of_grids_and_broadcasts_are_sums) {
 TEST(PartsInPlace, one_of_several_views_is_not_written_while_derivatives_are_recorded) {
   const Tensor a = mul(set_requires_grad(counted({4})), 1);
   const std::vector<Tensor> parts = split(a, 2);
-  EXPECT_EQ(
-      problem([&] { add_(parts[1], 1); }),
-      "add_: output 1 of split, shape [2], is a view and is written in place, and so would be "
-      "the others that the same call gave; write to a copy of it, or make the view alone with "
-      "narrow or select");
+  EXPECT_EQ(problem([&] { add_(parts[1], 1); }),
+            "add_: output 1 of split, shape [2], is one of several views that one call returned, "
+            "and these cannot be written in place; write to a copy of it, or make the view with "
+            "narrow or select");
   EXPECT_NE(problem([&] { add_(select(parts[0], 0, 0), 1); }), "no error");
   EXPECT_NE(problem([&] { add_(unbind(a)[2], 1); }), "no error");
   EXPECT_NE(problem([&] { add_(chunk(a, 2)[0], 1); }), "no error");
@@ -210,8 +209,8 @@ TEST(PartsInPlace, a_part_whose_memory_was_written_since_takes_no_part_any_more)
   const std::vector<Tensor> parts = split(a, 2);
   mul_(a, 2);
   EXPECT_EQ(problem([&] { mul(parts[1], 3); }),
-            "mul: 'input', shape [2], is output 1 of split, and its memory was written since; cut "
-            "the tensor again afterwards, or write to a copy");
+            "mul: 'input', shape [2], is output 1 of split, and its memory was written since; "
+            "split the tensor again afterwards, or write to a copy");
   EXPECT_EQ(problem([&] { mul(split(a, 2)[1], 3); }), "no error");
   const NoGrad constant;
   EXPECT_EQ(to_vector<double>(mul(parts[1], 3)), (Numbers{12, 18}));

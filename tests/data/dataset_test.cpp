@@ -134,7 +134,7 @@ TEST(Collating, names_both_samples_and_the_place) {
   EXPECT_THAT(sentence(State(), State()), HasSubstr("sample 41 is None"));
   EXPECT_THAT(sentence(State::dict({{"a", 1}}), State::dict({{"b", 1}})), HasSubstr("\"b\""));
   EXPECT_THAT(sentence(State::dict({{"a", 1}, {"b", 2}}), State::dict({{"b", 1}})),
-              HasSubstr("sample 41 has the key \"a\", which sample 7 has not"));
+              HasSubstr("sample 41 has the key \"a\", which sample 7 lacks"));
   EXPECT_THAT(sentence_of([] { default_collate({}); }), HasSubstr("got no samples"));
 }
 

@@ -108,7 +108,7 @@ TEST(Epochs, of_another_batch_size_do_not_take_a_state) {
       sentence_of([&] {
         DataLoader(counted_dataset(6), {.batch_size = 3}).load_state_dict(loader.state_dict());
       }),
-      HasSubstr("the state is of batch_size 2, and this has 3"));
+      HasSubstr("saved with batch_size 2, and this loader has 3"));
 }
 
 TEST(Epochs, of_a_sampler_that_gives_fewer_indices_than_it_says_are_refused) {

@@ -140,7 +140,7 @@ TEST(Pngs, with_palettes_and_sixteen_bits_become_bytes) {
 
 TEST(Pictures, of_other_formats_are_refused) {
   EXPECT_THAT(sentence_of([] { decode_image("GIF89a", "a.gif"); }),
-              HasSubstr("a.gif: is neither a PNG nor a JPEG nor a WebP"));
+              HasSubstr("a.gif: its first bytes are not those of a PNG, JPEG or WebP"));
   EXPECT_THAT(sentence_of([] { decode_image("", "empty"); }), HasSubstr("empty: "));
 }
 

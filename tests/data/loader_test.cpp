@@ -99,7 +99,7 @@ TEST(Loaders, refuse_the_state_of_another) {
   EXPECT_THAT(sentence_of([&] {
                 DataLoader(counted_dataset(6), {.shuffle = true, .seed = 2}).load_state_dict(state);
               }),
-              HasSubstr("the state is of the seed 1, and this has 2"));
+              HasSubstr("saved with seed 1, and this loader has 2"));
   EXPECT_THAT(
       sentence_of([&] {
         DataLoader(IterablePtr(std::make_shared<Counting>(3)), {.seed = 1}).load_state_dict(state);

@@ -70,7 +70,7 @@ TEST(Compositions, apply_in_order) {
   EXPECT_THAT(sentence_of([&] {
                 applied(Normalize({0, 0}, {1, 1}), ones({3, 2, 2}));
               }),
-              HasSubstr("are of 2 channels, and the pictures have 3"));
+              HasSubstr("have 2 channels, and the pictures have 3"));
 }
 
 TEST(Crops, take_what_they_say) {

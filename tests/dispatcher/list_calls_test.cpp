@@ -197,9 +197,10 @@ TEST_F(ListCalls, all_generator_arguments_reach_a_kernel_as_where_numbers_begin)
   EXPECT_EQ(values(draw(given({1, 2}), &own)), (Floats{420, 420}));
   EXPECT_EQ(own.state().offset, 22u);
   Generator other(device("reference"), 1);
-  EXPECT_THAT(error_of([&] { draw(given({1}), &other); }),
-              HasSubstr("test::draw: the generator is of reference:0 and the numbers are drawn on "
-                        "cpu:0"));
+  EXPECT_THAT(
+      error_of([&] { draw(given({1}), &other); }),
+      HasSubstr("test::draw: the generator belongs to reference:0 and the numbers are drawn on "
+                "cpu:0"));
 }
 
 // ---- Wrong calls ----

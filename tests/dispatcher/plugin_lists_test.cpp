@@ -173,7 +173,7 @@ TEST_F(PluginLists, without_a_generator_the_devices_own_is_moved_on) {
 TEST_F(PluginLists, a_generator_of_another_device_is_refused) {
   EXPECT_EQ(
       error_of([&] { noise(made({1}), &bp::default_generator(bp::host_device())); }),
-      "lists::noise: the generator is of cpu:0 and the numbers are drawn on lists:0; pass one "
+      "lists::noise: the generator belongs to cpu:0 and the numbers are drawn on lists:0; pass one "
       "of that device, or one made without a device");
   bp::Generator own(device_, 2);
   EXPECT_EQ(values(noise(made({1}), &own)), Floats{200});

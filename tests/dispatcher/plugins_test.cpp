@@ -86,13 +86,13 @@ TEST_F(Plugins, unloading_while_tensors_live_says_what_lives) {
   Tensor view_of_it = slice(a, 0, 1), b = counted({1000000}, first(backend));
   EXPECT_EQ(class_of_error([&] { bp::unload_plugin(backend); }), bp::ErrorClass::retry);
   EXPECT_EQ(error_of([&] { bp::unload_plugin(backend); }),
-            "unload_plugin: memonly cannot go while 2 tensors' storages of memonly:0 live; drop "
-            "them first");
+            "unload_plugin: memonly cannot be unloaded; in use: 2 tensors' storages of memonly:0; "
+            "drop them first");
   EXPECT_EQ(values(add(a, a)), (std::vector<float>{0, 2, 4}));  // nothing has changed
   a = b = {};
   EXPECT_EQ(error_of([&] { bp::unload_plugin(backend); }),
-            "unload_plugin: memonly cannot go while 1 tensor's storage of memonly:0 live; drop "
-            "them first");
+            "unload_plugin: memonly cannot be unloaded; in use: 1 tensor's storage of memonly:0; "
+            "drop them first");
   view_of_it = {};
   const bp::Device gone = first(backend);
   bp::unload_plugin(backend);

@@ -281,8 +281,8 @@ TEST(Semaphores, without_the_extension_the_caller_waits) {
 TEST(Semaphores, are_of_one_device) {
   const Semaphore semaphore(first());
   EXPECT_EQ(error_of([&] { semaphore.wait(Stream(second()), 1); }),
-            "wait: the semaphore is of reference:0 and the stream of reference:1; take it on that "
-            "device as well");
+            "wait: the semaphore belongs to reference:0 and the stream to reference:1; import it "
+            "on that device too");
 }
 
 }  // namespace

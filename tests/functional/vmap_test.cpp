@@ -175,7 +175,7 @@ TEST(vmap, refuses_what_it_cannot_serve) {
   EXPECT_THAT(sentence_of([&] {
                 vmap(first, Tensors{a, numbered({3})}, InDims{0, 0});
               }),
-              HasSubstr("the batch has 3 elements in input 1 and 2 before"));
+              HasSubstr("the batch has 3 elements in input 1 and 2 in an earlier one"));
   EXPECT_THAT(sentence_of([&] { vmap(first, Tensors{a}, InDims{}); }),
               HasSubstr("1 inputs and 0 in_dims"));
   EXPECT_THAT(sentence_of([&] {

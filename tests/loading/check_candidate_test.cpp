@@ -43,14 +43,14 @@ TEST_F(CheckCandidate, asks_who_could_write_before_anything_else) {
   chmod(library_.c_str(), 0777);
   const Verdict verdict = check_again();
   EXPECT_FALSE(verdict.usable);
-  EXPECT_THAT(verdict.reason, HasSubstr("libplugin.so can be written by everybody"));
+  EXPECT_THAT(verdict.reason, HasSubstr("libplugin.so can be written by everyone"));
   EXPECT_EQ(verdict.probe.outcome, Probed::not_probed);
 }
 
 TEST_F(CheckCandidate, asks_who_could_write_the_manifest) {
   check("good");
   chmod(manifest_.c_str(), 0666);
-  EXPECT_THAT(check_again().reason, HasSubstr("acme.json can be written by everybody"));
+  EXPECT_THAT(check_again().reason, HasSubstr("acme.json can be written by everyone"));
   environment_.trust_any_file = true;
   const Verdict verdict = check_again();
   EXPECT_TRUE(verdict.usable);

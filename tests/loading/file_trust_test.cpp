@@ -25,7 +25,7 @@ TEST(FileTrust, refuses_a_file_that_everybody_can_write) {
   const fs::path file = write_file(folder / "a.so", "x");
   chmod(file.c_str(), 0666);
   EXPECT_THAT(check_trust(file, bare_environment()).problem,
-              StartsWith("the file " + file.string() + " can be written by everybody"));
+              StartsWith("the file " + file.string() + " can be written by everyone"));
 }
 
 TEST(FileTrust, refuses_a_folder_that_everybody_can_write_sticky_or_not) {
@@ -33,9 +33,8 @@ TEST(FileTrust, refuses_a_folder_that_everybody_can_write_sticky_or_not) {
   const fs::path file = write_file(folder / "a.so", "x");
   for (const mode_t mode : {0777, 01777}) {
     chmod(folder.path().c_str(), mode);
-    EXPECT_THAT(
-        check_trust(file, bare_environment()).problem,
-        StartsWith("the folder " + folder.path().string() + " can be written by everybody"));
+    EXPECT_THAT(check_trust(file, bare_environment()).problem,
+                StartsWith("the folder " + folder.path().string() + " can be written by everyone"));
   }
 }
 

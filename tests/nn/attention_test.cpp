@@ -43,15 +43,15 @@ TEST(MultiheadAttention, refuses_sizes_that_do_not_fit) {
   EXPECT_THAT(sentence_of([] { nn::MultiheadAttention(5, 2); }),
               HasSubstr("embed_dim 5 is not divisible into 2 heads"));
   EXPECT_THAT(sentence(x, rand({3, 2, 5}), x), HasSubstr("key and value have 5 and 4 features"));
-  EXPECT_THAT(sentence(x, rand({2, 2, 4}), x), HasSubstr("they differ in features alone"));
+  EXPECT_THAT(sentence(x, rand({2, 2, 4}), x), HasSubstr("they may differ only in features"));
   EXPECT_THAT(sentence(x, rand({3, 1, 4}), rand({3, 1, 4})), HasSubstr("dimension 1, the batch"));
   EXPECT_THAT(sentence(x, rand({3, 4}), x), HasSubstr("have 3, 2 and 3 dimensions"));
   EXPECT_THAT(sentence(x, x, x, {.attn_mask = ones({2, 3})}),
-              HasSubstr("attn_mask has shape [2, 3]; give one of [3, 3]"));
+              HasSubstr("attn_mask has shape [2, 3]; pass one of [3, 3]"));
   EXPECT_THAT(sentence(x, x, x, {.key_padding_mask = ones({3, 3})}),
-              HasSubstr("key_padding_mask has shape [3, 3]; give one of [2, 3]"));
+              HasSubstr("key_padding_mask has shape [3, 3]; pass one of [2, 3]"));
   EXPECT_THAT(sentence(x, x, x, {.attn_mask = ones({3, 3}, i64)}), HasSubstr("attn_mask is int64"));
-  EXPECT_THAT(sentence(x, x, x, {.is_causal = true}), HasSubstr("give attn_mask as well"));
+  EXPECT_THAT(sentence(x, x, x, {.is_causal = true}), HasSubstr("pass attn_mask too"));
   EXPECT_THAT(sentence_of([&] { attention.call_all({x}); }), HasSubstr("query, key and value"));
 }
 

@@ -89,7 +89,7 @@ TEST_F(Init, truncates_normal_numbers) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const auto& [center, deviation] : {std::pair(0.0, 0.0), {0.0, -1.0}, {0.0, inf}, {inf, 1.0}})
     EXPECT_THAT(sentence_of([&] { init::trunc_normal_(weight, center, deviation); }),
-                HasSubstr("give numbers that are finite"));
+                HasSubstr("pass numbers that are finite"));
 }
 
 TEST_F(Init, refuses_dtypes_that_hold_no_such_numbers) {

@@ -14,21 +14,21 @@ struct Wrong {
 
 TEST(Layers, refuse_wrong_arguments_when_they_are_made) {
   const Wrong all[] = {
-      {[] { Linear(-1, 2); }, "Linear: -1 to 2 features; give numbers of 0 or more"},
-      {[] { Bilinear(0, 2, 3); }, "Bilinear: in1_features is 0; give 1 or more"},
-      {[] { Conv2d(4, 6, 3, {.groups = 0}); }, "Conv2d: 0 groups; give 1 or more"},
+      {[] { Linear(-1, 2); }, "Linear: -1 to 2 features; pass numbers of 0 or more"},
+      {[] { Bilinear(0, 2, 3); }, "Bilinear: in1_features is 0; pass 1 or more"},
+      {[] { Conv2d(4, 6, 3, {.groups = 0}); }, "Conv2d: 0 groups; pass 1 or more"},
       {[] { Conv2d(4, 5, 3, {.groups = 2}); },
        "Conv2d: 5 output channels are not divisible into 2 groups"},
       {[] {
          Conv2d(4, 6, {3, 3, 3});
        },
-       "Conv2d: kernel_size is (3, 3, 3); give one number, or 2"},
-      {[] { Conv1d(4, 6, 0); }, "Conv1d: kernel_size is 0; give numbers of 1 or more"},
-      {[] { Conv1d(4, 6, 3, {.padding = -1}); }, "padding is -1; give numbers of 0 or more"},
-      {[] { Conv3d(4, 6, 3, {.padding = "full"}); }, "padding is 'full'; give numbers, 'same'"},
+       "Conv2d: kernel_size is (3, 3, 3); pass one number, or 2"},
+      {[] { Conv1d(4, 6, 0); }, "Conv1d: kernel_size is 0; pass numbers of 1 or more"},
+      {[] { Conv1d(4, 6, 3, {.padding = -1}); }, "padding is -1; pass numbers of 0 or more"},
+      {[] { Conv3d(4, 6, 3, {.padding = "full"}); }, "padding is 'full'; pass numbers, 'same'"},
       {[] { Conv2d(4, 6, 3, {.stride = 2, .padding = "same"}); },
-       "padding 'same' with stride 2; take stride 1"},
-      {[] { Conv2d(4, 6, 3, {.padding_mode = "edge"}); }, "padding_mode is 'edge'; give 'zeros'"},
+       "padding 'same' with stride 2; use stride 1"},
+      {[] { Conv2d(4, 6, 3, {.padding_mode = "edge"}); }, "padding_mode is 'edge'; pass 'zeros'"},
       {[] { ConvTranspose2d(4, 6, 3, {.padding_mode = "reflect"}); },
        "transposed convolutions take only 'zeros'"},
       {[] { MaxPool2d(2, {.padding = 2}); }, "padding 2 is beyond half of kernel_size 2"},
@@ -37,48 +37,49 @@ TEST(Layers, refuse_wrong_arguments_when_they_are_made) {
       {[] {
          AdaptiveAvgPool2d({1, 2, 3});
        },
-       "output_size is (1, 2, 3); give one number, or 2"},
-      {[] { FractionalMaxPool2d(2); }, "give one of the two"},
-      {[] { FractionalMaxPool2d(2, {.output_ratio = {1.5}}); }, "give numbers between 0 and 1"},
+       "output_size is (1, 2, 3); pass one number, or 2"},
+      {[] { FractionalMaxPool2d(2); }, "pass one of the two"},
+      {[] { FractionalMaxPool2d(2, {.output_ratio = {1.5}}); }, "pass numbers between 0 and 1"},
       {[] { LPPool1d(0, 2); }, "norm_type is 0"},
       {[] {
          ReflectionPad2d({1, 2});
        },
-       "padding is (1, 2); give one number, or 4"},
+       "padding is (1, 2); pass one number, or 4"},
       {[] { BatchNorm2d(-1); }, "BatchNorm2d: num_features is -1"},
       {[] { GroupNorm(4, 6); }, "GroupNorm: 6 channels are not divisible into 4 groups"},
       {[] { LayerNorm(Sizes{}); }, "LayerNorm: normalized_shape is empty"},
       {[] { LocalResponseNorm(0); }, "LocalResponseNorm: size is 0"},
       {[] { Embedding(3, 2, {.padding_idx = 3}); }, "padding_idx 3 is not among 3 rows"},
-      {[] { EmbeddingBag(3, 2, {.mode = "min"}); }, "mode is 'min'; give 'mean', 'sum' or 'max'"},
+      {[] { EmbeddingBag(3, 2, {.mode = "min"}); }, "mode is 'min'; pass 'mean', 'sum' or 'max'"},
       {[] { EmbeddingBag(3, 2, {.scale_grad_by_freq = true, .mode = "max"}); },
        "scale_grad_by_freq with mode 'max'"},
-      {[] { Embedding::from_pretrained(ones({3})); }, "the table is [3]; give [rows, columns]"},
-      {[] { Dropout({.p = 1.5}); }, "dropout: p is 1.5; give a probability from 0 to 1"},
+      {[] { Embedding::from_pretrained(ones({3})); }, "the table is [3]; pass [rows, columns]"},
+      {[] { Dropout({.p = 1.5}); }, "dropout: p is 1.5; pass a probability from 0 to 1"},
       {[] { Hardtanh({.min_val = 2, .max_val = 1}); }, "max_val 1 is not above min_val 2"},
-      {[] { GELU({.approximate = "erf"}); }, "approximate is 'erf'; give 'none' or 'tanh'"},
+      {[] { GELU({.approximate = "erf"}); }, "approximate is 'erf'; pass 'none' or 'tanh'"},
       {[] { Softshrink({.lambd = -1}); }, "lambd is -1"},
       {[] { RReLU({.lower = 0.5, .upper = 0.1}); }, "lower 0.5 is above upper 0.1"},
       {[] { CELU({.alpha = 0}); }, "alpha is 0"},
       {[] { Upsample(UpsampleOptions{}); }, "Upsample: size is None and scale_factor has 0"},
-      {[] { Upsample({.size = 4, .mode = "cubic"}); }, "mode is 'cubic'; give 'nearest'"},
-      {[] { Upsample({.size = 4, .align_corners = true}); }, "align_corners with mode 'nearest'"},
-      {[] { Upsample({.scale_factor = {-2}}); }, "scale_factor is -2; give factors above 0"},
+      {[] { Upsample({.size = 4, .mode = "cubic"}); }, "mode is 'cubic'; pass 'nearest'"},
+      {[] { Upsample({.size = 4, .align_corners = true}); },
+       "mode 'nearest' takes no align_corners"},
+      {[] { Upsample({.scale_factor = {-2}}); }, "scale_factor is -2; pass factors above 0"},
       {[] { PixelShuffle(0); }, "upscale_factor is 0"},
       {[] { ChannelShuffle(0); }, "ChannelShuffle: 0 groups"},
       {[] {
          Unfold({1, 2, 3});
        },
-       "Unfold: kernel_size is (1, 2, 3); give one number, or 2"},
-      {[] { MSELoss({.reduction = "average"}); }, "MSELoss: reduction is 'average'; give 'none'"},
+       "Unfold: kernel_size is (1, 2, 3); pass one number, or 2"},
+      {[] { MSELoss({.reduction = "average"}); }, "MSELoss: reduction is 'average'; pass 'none'"},
       {[] { CrossEntropyLoss({.label_smoothing = 2}); }, "label_smoothing is 2"},
       {[] { HuberLoss({.delta = 0}); }, "HuberLoss: delta is 0"},
-      {[] { MultiMarginLoss({.p = 3}); }, "p is 3; give 1 or 2"},
+      {[] { MultiMarginLoss({.p = 3}); }, "p is 3; pass 1 or 2"},
       {[] { TripletMarginLoss({.margin = 0}); }, "TripletMarginLoss: margin is 0"},
       {[] {
          AdaptiveLogSoftmaxWithLoss(4, 10, {5, 5});
        },
-       "give numbers that rise from 1 to 9"},
+       "pass numbers that rise from 1 to 9"},
       {[] { LinearCrossEntropyLoss(4, 3, {.weight = ones({2})}); }, "weight is [2] for 3 classes"},
   };
   for (const Wrong& wrong : all) EXPECT_THAT(sentence_of(wrong.make), HasSubstr(wrong.sentence));
@@ -87,14 +88,14 @@ TEST(Layers, refuse_wrong_arguments_when_they_are_made) {
 TEST(Layers, refuse_inputs_of_another_rank_by_their_name) {
   const Tensor vector = ones({6}), image = ones({1, 4, 5, 5});
   const Wrong all[] = {
-      {[&] { BatchNorm1d(4)(image); }, "BatchNorm1d: the input is [1, 4, 5, 5]; give 3 dimensions"},
+      {[&] { BatchNorm1d(4)(image); }, "BatchNorm1d: the input is [1, 4, 5, 5]; pass 3 dimensions"},
       {[&] { BatchNorm2d(3)(image); }, "has 4 channels, and the layer 3; make both the same"},
       {[&] { InstanceNorm2d(3, {.affine = true})(image); }, "has 4 channels, and the layer 3"},
-      {[&] { AdaptiveAvgPool2d(1)(vector); }, "AdaptiveAvgPool2d: the input is [6]; give 4"},
-      {[&] { ReflectionPad1d(1)(image); }, "ReflectionPad1d: the input is [1, 4, 5, 5]; give 3"},
+      {[&] { AdaptiveAvgPool2d(1)(vector); }, "AdaptiveAvgPool2d: the input is [6]; pass 4"},
+      {[&] { ReflectionPad1d(1)(image); }, "ReflectionPad1d: the input is [1, 4, 5, 5]; pass 3"},
       {[&] { Upsample({.size = 2})(vector); }, "Upsample: the input is [6]"},
       {[&] { Softmax2d()(vector); }, "Softmax2d: the input is [6]"},
-      {[&] { Dropout2d()(vector); }, "Dropout2d: the input is [6]; give 4 dimensions, or 3"},
+      {[&] { Dropout2d()(vector); }, "Dropout2d: the input is [6]; pass 4 dimensions, or 3"},
       {[&] { Unfold(2)(vector); }, "Unfold: the input is [6]"},
       {[&] { ChannelShuffle(3)(image); }, "channels that are divisible into 3 groups"},
       {[&] { FractionalMaxPool2d(3, {.output_size = 4})(image); },
@@ -112,7 +113,7 @@ TEST(Layers, refuse_inputs_of_another_rank_by_their_name) {
       {[&] {
          AdaptiveLogSoftmaxWithLoss(4, 10, {5}).forward(ones({2, 4}), tensor({3, 10}));
        },
-       "1 of 2 targets are not classes; give numbers from 0 to 9"},
+       "1 of 2 targets are not classes; pass numbers from 0 to 9"},
       {[&] {
          MultiLabelMarginLoss()(ones({2, 3}), zeros({2, 2}, i64));
        },

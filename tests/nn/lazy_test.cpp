@@ -85,7 +85,7 @@ TEST(Lazy, each_layer_says_what_to_do_when_it_is_called_too_early) {
 TEST(Lazy, each_layer_refuses_an_input_of_no_size_and_stays_lazy) {
   for (auto& [lazy, eager, x] : all_pairs()) {
     EXPECT_THAT(sentence_of([&] { nn::materialize(*lazy, zeros({})); }),
-                HasSubstr("the input is []; give "));
+                HasSubstr("the input is []; pass "));
     EXPECT_THAT(sentence_of([&] { nn::materialize(*lazy, Tensor()); }), HasSubstr("undefined"));
     EXPECT_EQ(lazy->type_name(), "Lazy" + eager->type_name());
     nn::materialize(*lazy, x);

@@ -106,7 +106,7 @@ TEST(RNN, refuses_sizes_that_do_not_fit) {
   EXPECT_THAT(sentence_of([&] {
                 lstm(x, ones({2, 1, 4}), ones({2, 2, 4}));
               }),
-              HasSubstr("the hidden state has shape [2, 1, 4]; give one of [2, 2, 4]"));
+              HasSubstr("the hidden state has shape [2, 1, 4]; pass one of [2, 2, 4]"));
   EXPECT_THAT(sentence_of([&] { lstm(x, ones({2, 2, 4})); }), HasSubstr("one of the two states"));
   EXPECT_THAT(sentence_of([&] { nn::GRU(3, 4, {.proj_size = 2}); }),
               HasSubstr("only an LSTM projects"));
@@ -123,7 +123,7 @@ TEST(RNN, refuses_sizes_that_do_not_fit) {
   EXPECT_THAT(sentence_of([&] {
                 nn::GRUCell(3, 4)(rand({2, 3}), ones({1, 4}));
               }),
-              HasSubstr("GRUCell: the state has shape [1, 4]; give one of [2, 4]"));
+              HasSubstr("GRUCell: the state has shape [1, 4]; pass one of [2, 4]"));
 }
 
 }  // namespace

@@ -142,7 +142,8 @@ TEST(Schedulers, say_what_is_wrong_with_their_options) {
               HasSubstr("total_iters is 0"));
   EXPECT_THAT(sentence([&] { CosineAnnealingLR(o, {.T_max = 0}); }), HasSubstr("T_max is 0"));
   EXPECT_THAT(sentence([&] { CosineAnnealingWarmRestarts(o, {.T_0 = 0}); }), HasSubstr("T_0 is 0"));
-  EXPECT_THAT(sentence([&] { OneCycleLR(o, {.max_lr = 1.0}); }), HasSubstr("no number of steps"));
+  EXPECT_THAT(sentence([&] { OneCycleLR(o, {.max_lr = 1.0}); }),
+              HasSubstr("the number of steps is missing"));
   EXPECT_THAT(sentence([&] { OneCycleLR(o, {.max_lr = 1.0, .total_steps = 5, .pct_start = 2}); }),
               HasSubstr("pct_start is 2"));
   EXPECT_THAT(sentence([&] {
@@ -163,7 +164,7 @@ TEST(Schedulers, say_what_is_wrong_with_their_options) {
               HasSubstr("1 schedulers and 1 milestones"));
   Bench other;
   EXPECT_THAT(sentence([&] { SequentialLR(other.optimizer, {one}, {}); }),
-              HasSubstr("scheduler 0 is of another optimizer"));
+              HasSubstr("scheduler 0 belongs to another optimizer"));
   Adagrad adagrad({leaf({1.0})});
   EXPECT_THAT(sentence([&] { OneCycleLR(adagrad, {.max_lr = 1.0, .total_steps = 5}); }),
               HasSubstr("Adagrad has neither momentum nor betas"));

@@ -238,8 +238,8 @@ TEST(DeviceRegistry, a_backend_does_not_go_while_something_lives) {
     const Error error = error_of([&] { unregister_backend(*acme.backend); });
     EXPECT_EQ(error.error_class(), ErrorClass::retry);
     EXPECT_STREQ(error.what(),
-                 "unload_plugin: acme cannot go while 2 tensors' storages, 1 "
-                 "stream, 1 event of acme:0 live; drop them first");
+                 "unload_plugin: acme cannot be unloaded; in use: 2 tensors' storages, 1 "
+                 "stream, 1 event of acme:0; drop them first");
   }
   EXPECT_EQ(fake.num_closed, 0);
 }
@@ -255,8 +255,8 @@ TEST(DeviceRegistry, a_lost_device_stays_lost_and_others_go_on) {
   EXPECT_EQ(error.error_class(), ErrorClass::device_lost);
   EXPECT_STREQ(error.what(),
                "acme:0: is lost since an earlier error (synchronize: the card fell off "
-               "(plugin acme, device acme:0)); use another device, or drop what lives on it and "
-               "reset_device() it");
+               "(plugin acme, device acme:0)); use another device, or drop everything on it and "
+               "call reset_device()");
   EXPECT_NO_THROW(bolt.record());
 }
 

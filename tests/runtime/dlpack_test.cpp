@@ -208,9 +208,10 @@ TEST_F(Dlpack, an_unknown_device_is_an_error_that_names_both) {
   device();
   Producer<Managed> theirs({1}, {1});
   theirs.managed.tensor.device = {2, 1};
-  EXPECT_EQ(text_of([&] { from_dlpack(theirs.get()); }),
-            "from_dlpack: the tensor is on DLPack's device (2, 1), and no registered device is "
-            "that; there is acme:0 (1, 0); load the backend first, as by bp::device(name)");
+  EXPECT_EQ(
+      text_of([&] { from_dlpack(theirs.get()); }),
+      "from_dlpack: the tensor is on DLPack's device (2, 1), which is not a registered device; "
+      "there is acme:0 (1, 0); load the backend first, for example with bp::device(name)");
   DlpackImport options;
   options.device = device();
   EXPECT_EQ(text_of([&] { from_dlpack(theirs.get(), options); }),

@@ -132,8 +132,8 @@ TEST_F(Interop, a_backend_without_the_extension_hands_out_addresses_alone) {
   FakePlugin plain("plain");
   const Registered only(plain);
   EXPECT_EQ(text_of([&] { native_handle(Stream(only.device())); }),
-            "native_handle: plain:0 has no native handle for a stream; a plugin gives them by "
-            "offering 'bp.interop'");
+            "native_handle: plain:0 has no native handle for a stream; a plugin provides them with "
+            "the extension 'bp.interop'");
   const Tensor tensor = empty_tensor({4}, f32, only.device());
   EXPECT_EQ(native_memory(tensor).handle.kind, BP_NATIVE_ADDRESS);
   EXPECT_EQ(native_memory(tensor).handle.value, reinterpret_cast<std::uint64_t>(tensor.data_ptr()));

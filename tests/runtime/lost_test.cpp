@@ -85,8 +85,8 @@ TEST_F(Lost, one_that_cannot_be_replaced_stays_so_and_says_what_to_do) {
   const auto kept = std::exchange(table.create_stream, refuse);
   EXPECT_EQ(error_of([&] { copy_on(stream); }).error_class(), ErrorClass::stream_lost);
   EXPECT_EQ(text_of([&] { stream.synchronize(); }),
-            "synchronize: a stream of acme:0 is lost; drop what lives on the device and "
-            "reset_device() it");
+            "synchronize: a stream of acme:0 is lost; drop everything on the device and call "
+            "reset_device()");
   // As soon as there is one again, it takes the place.
   table.create_stream = kept;
   EXPECT_EQ(error_of([&] { copy_on(stream); }).error_class(), ErrorClass::stream_lost);
@@ -160,7 +160,7 @@ TEST_F(Lost, a_device_is_closed_and_opened_again) {
     EXPECT_EQ(error_of([&] { stream.synchronize(); }).error_class(), ErrorClass::device_lost);
     const Device lost = registered->device();
     EXPECT_EQ(text_of([&] { reset_device(lost); }),
-              "reset_device: acme:0 cannot be closed while 1 tensor's storage, 1 stream live; drop "
+              "reset_device: acme:0 cannot be closed; in use: 1 tensor's storage, 1 stream; drop "
               "them first");
   }
   const Device lost = registered->device();

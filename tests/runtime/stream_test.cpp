@@ -141,7 +141,8 @@ TEST_F(Streams, an_event_belongs_to_its_device) {
   const Registered only(plain);
   Event event(only.device());
   EXPECT_EQ(text_of([&] { event.record(Stream::current(device())); }),
-            "record: the event is of plain:0 and the stream of acme:0; make the event there");
+            "record: the event belongs to plain:0 and the stream to acme:0; make the event on the "
+            "stream's device");
   event.record(Stream::current(only.device()));
   EXPECT_TRUE(event.query());
 }

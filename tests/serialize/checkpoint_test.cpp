@@ -239,11 +239,11 @@ TEST(SavedState, refuses_what_save_did_not_write) {
   for (int i = 1; i < 41000; ++i) wide += ",\"" + std::to_string(i) + "\",0";
   EXPECT_THAT(sentence(wide + "]}"), HasSubstr("a dict of 41000 entries, and one may have 40000"));
   serialize::save_file({{"w", ones({3})}}, folder / "b");
-  EXPECT_THAT(sentence_of([&] { serialize::load(folder / "b"); }), HasSubstr("has tensors alone"));
+  EXPECT_THAT(sentence_of([&] { serialize::load(folder / "b"); }), HasSubstr("has only tensors"));
   serialize::save_file({{"w", ones({3})}}, folder / "b",
                        {{"backplane.state", R"({"tensor":"w"})"}, {"backplane.complex128", "w\n"}});
   EXPECT_THAT(sentence_of([&] { serialize::load(folder / "b"); }),
-              HasSubstr("'w' shall be complex128, and is float32"));
+              HasSubstr("'w' is marked as complex128, but is float32"));
 }
 
 TEST(SavedState, cut_off_at_every_byte_is_refused) {

@@ -157,7 +157,7 @@ TEST(FullDisk, leaves_the_earlier_file_whole_and_says_so) {
     }
     const State::List large{State(weights_of(1)), State(weights_of(2))};
     EXPECT_THAT(sentence_of([&] { serialize::save(runs.path_of(1), State(large)); }),
-                HasSubstr("the earlier file is as it was; make room and save again"));
+                HasSubstr("the earlier file is as it was; free disk space and save again"));
     EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-000000000001.safetensors"});
     EXPECT_EQ(numbers_of(runs.load_newest()->model.at("w")), Values(10, 1));
   }

@@ -204,15 +204,15 @@ TEST_F(PyTorchFile, refuses_pickles_that_mean_harm) {
       {"}NNs", "None as a key"},
       {"})Ns", "a tuple as a key"},
       {"}K\x01NsX\x01" + std::string(3, '\0') + "1Ns", "'1' both as a number and as text"},
-      {"X\xff\xff\xff\x7f", "asks for 2147483647 more"},
-      {"\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "asks for 18446744073709551615 more"},
+      {"X\xff\xff\xff\x7f", "needs 2147483647 more"},
+      {"\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "needs 18446744073709551615 more"},
       {"\x8a\x09" + std::string(9, '\0'), "a number of 9 bytes"},
       {"ctorch\n", "a name without an end"},
       {"U\x01x", "has bytes"},
       {"C\x01x", "has bytes"},
       {"P1\n", "opcode 0x50"},
       {"\xff", "opcode 0xff"},
-      {"\x80\x06N", "protocol 6, and 2 to 5 are read"},
+      {"\x80\x06N", "protocol 6; 2 to 5 can be read"},
       {"NNR", "a call of None with None"},
       {"ctorch\nFloatStorage\n)R", "calls 'torch.FloatStorage'"},
       {"ctorch\nSize\n", "a function 'torch.Size' as a value"},
@@ -267,7 +267,7 @@ TEST_F(PyTorchFile, refuses_archives_that_are_not_its_own) {
   std::vector<Member> members = members_of("N");
   members[1].bytes = members[1].unpacked = "big";
   members[1].claimed_bytes = 3;
-  EXPECT_THAT(sentence(members), HasSubstr("its byteorder is 'big', and only little is read"));
+  EXPECT_THAT(sentence(members), HasSubstr("its byteorder is 'big', and only little can be read"));
   members = members_of(rebuilt(storage("0", 4), 0, {4}, {1}));
   members[2].unpacked[3] ^= 1;
   EXPECT_THAT(sentence(members), HasSubstr("member 'archive/data/0'"));

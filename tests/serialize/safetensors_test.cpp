@@ -115,8 +115,8 @@ TEST(Safetensors, of_a_file_that_was_written_since_it_was_opened_are_refused) {
       written(path, whole.substr(0, size));
       for (const auto& said : {sentence_of([&] { file.get_tensor("flags"); }),
                                sentence_of([&] { file.get_tensors(); })})
-        EXPECT_THAT(said, testing::AnyOf(HasSubstr("a.safetensors: was written since"),
-                                         HasSubstr("is somebody writing it?")))
+        EXPECT_THAT(said, testing::AnyOf(HasSubstr("a.safetensors: was written to since"),
+                                         HasSubstr("is another program writing to it?")))
             << mapped << size;
     }
 }
@@ -188,11 +188,11 @@ TEST(Safetensors, refuses_headers_that_lie) {
       {a + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", four,
        "before 'a' ends at byte 4"},
       {a + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[5,9]}})", four + four + "x",
-       "begins at byte 5, and the bytes from 4 on belong to none"},
+       "begins at byte 5, and the bytes from 4 on belong to no tensor"},
       {placed("[1]", "[0,4]"), "xxx",
-       "lies at bytes 0 to 4, and there are 3; is the file cut off?"},
+       "is at bytes 0 to 4, and there are only 3; is the file cut off?"},
       {placed("[1]", "[0,4]"), "xxxxx", "end at byte 4, and the file has 5"},
-      {placed("[1]", "[4,0]"), four, "lies at bytes 4 to 0"},
+      {placed("[1]", "[4,0]"), four, "is at bytes 4 to 0"},
       {placed("[2]", "[0,4]"), four, "of shape [2] and dtype float32 needs 8 bytes, and has 4"},
       {placed("[4294967296,4294967296]", "[0,0]"), "", "more bytes than can be counted"},
       {placed("[4294967296,2147483648]", "[0,0]"), "", "more bytes than can be counted"},
@@ -205,8 +205,8 @@ TEST(Safetensors, refuses_headers_that_lie) {
       {placed("[null]", "[0,4]"), four, "null"},
       {placed("[[1]]", "[0,4]"), four, "a list"},
       {placed("[{}]", "[0,4]"), four, "an object"},
-      {placed("1", "[0,4]"), four, "1, which the format does not have there"},
-      {placed("[1]", "[0]"), four, "has not all of them"},
+      {placed("1", "[0,4]"), four, "1, which the format does not allow there"},
+      {placed("[1]", "[0]"), four, "lacks some of them"},
       {placed("[1]", "[0,4,4]"), four, "has more than 2 numbers"},
       {placed("[1]", "\"0\""), four, "'0'"},
       {placed("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "[0,4]"), four, "has more than 16 numbers"},
@@ -216,8 +216,8 @@ TEST(Safetensors, refuses_headers_that_lie) {
        "dtype 'F4', which is unknown here"},
       {tensor(R"("dtype":["F32"],"shape":[1],"data_offsets":[0,4])"), four, "a list"},
       {tensor(R"("dtype":1,"shape":[1],"data_offsets":[0,4])"), four, "1, which"},
-      {tensor(R"("shape":[1],"data_offsets":[0,4])"), four, "has not all of them"},
-      {tensor(R"("dtype":"F32","data_offsets":[0,4])"), four, "has not all of them"},
+      {tensor(R"("shape":[1],"data_offsets":[0,4])"), four, "lacks some of them"},
+      {tensor(R"("dtype":"F32","data_offsets":[0,4])"), four, "lacks some of them"},
       {tensor(R"("dtype":"F32","shape":[1],"offsets":[0,4])"), four, "has a key 'offsets'"},
       {tensor(R"("dtype":"BOOL","shape":[4],"data_offsets":[0,4])"), std::string("\0\1\2\0", 4),
        "neither 0 nor 1"},
@@ -359,7 +359,8 @@ TEST(Safetensors, that_no_memory_holds_are_named_with_their_file) {
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.error_class(), ErrorClass::out_of_memory);
-    EXPECT_THAT(error.what(), testing::StartsWith(file.string() + ": tensor 'w' has no room: "));
+    EXPECT_THAT(error.what(),
+                testing::StartsWith(file.string() + ": tensor 'w' does not fit into memory: "));
     EXPECT_THAT(error.what(), HasSubstr("256.00 TiB"));
   }
   EXPECT_THAT(sentence_of([&] { load_file(file, {.mapped = true}); }),

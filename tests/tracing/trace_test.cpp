@@ -214,7 +214,7 @@ TEST_F(Trace, what_cannot_be_written_is_a_warning) {
   EXPECT_EQ(child.exit_code, 0) << child.output;
   EXPECT_THAT(child.output,
               HasSubstr("warning: the trace cannot be written to /nowhere/trace.json: No such file "
-                        "or directory; the program goes on without it"));
+                        "or directory; the program continues without it"));
   const Child full =
       run_child("Trace.DISABLED_one_of_each_rung", {"BACKPLANE_TRACE=ops:/dev/full"});
   EXPECT_EQ(full.exit_code, 0) << full.output;

@@ -154,7 +154,7 @@ class CELU(ELU):
     def __init__(self, alpha=1.0, inplace=False):
         super().__init__(alpha, inplace)
         if alpha == 0:
-            raise ValueError("CELU: alpha is 0, and CELU divides by it; give another number")
+            raise ValueError("CELU: alpha is 0, and CELU divides by it; pass another number")
 
     def forward(self, input):
         return F.celu(input, self.alpha, self.inplace)
@@ -180,7 +180,7 @@ class RReLU(Module):
     def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
         super().__init__()
         if not lower <= upper:
-            raise ValueError(f"RReLU: lower {lower} is above upper {upper}; give the smaller slope first")
+            raise ValueError(f"RReLU: lower {lower} is above upper {upper}; pass the smaller slope first")
         self.lower, self.upper, self.inplace = lower, upper, inplace
 
     def forward(self, input):
@@ -197,7 +197,7 @@ class Hardtanh(Module):
         super().__init__()
         if not max_val > min_val:
             raise ValueError(
-                f"{self._get_name()}: max_val {max_val} is not above min_val {min_val}; give the smaller number first"
+                f"{self._get_name()}: max_val {max_val} is not above min_val {min_val}; pass the smaller number first"
             )
         self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
 
@@ -238,7 +238,7 @@ class GELU(Module):
     def __init__(self, approximate="none"):
         super().__init__()
         if approximate not in ("none", "tanh"):
-            raise ValueError(f"GELU: approximate is {approximate!r}; give 'none' or 'tanh'")
+            raise ValueError(f"GELU: approximate is {approximate!r}; pass 'none' or 'tanh'")
         self.approximate = approximate
 
     def forward(self, input):
@@ -282,7 +282,7 @@ class Softshrink(Hardshrink):
     def __init__(self, lambd=0.5):
         super().__init__(lambd)
         if lambd < 0:
-            raise ValueError(f"Softshrink: lambd is {lambd}; give 0 or more")
+            raise ValueError(f"Softshrink: lambd is {lambd}; pass 0 or more")
 
     def forward(self, input):
         return F.softshrink(input, self.lambd)
@@ -337,7 +337,7 @@ class Softmax2d(Module):
 
     def forward(self, input):
         if input.ndim not in (3, 4):
-            raise ValueError(f"Softmax2d: the input is {list(input.shape)}; give [N, C, H, W] or [C, H, W]")
+            raise ValueError(f"Softmax2d: the input is {list(input.shape)}; pass [N, C, H, W] or [C, H, W]")
         return F.softmax(input, -3)
 
 

@@ -167,7 +167,7 @@ class Sequential(_Numbered):
         if not isinstance(times, int):
             raise TypeError(f"Sequential: multiply by an int, not a {type(times).__name__}")
         if times <= 0:
-            raise ValueError(f"Sequential: times {times}; give 1 or more")
+            raise ValueError(f"Sequential: times {times}; pass 1 or more")
         return type(self)(*(list(self) * times))
 
     __rmul__ = __mul__

@@ -89,12 +89,12 @@ class _Convolution(Module):
 def _checked_words(layer, padding, stride, padding_mode):
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
-            raise ValueError(f"{layer}: padding is {padding!r}; give numbers, 'same' or 'valid'")
+            raise ValueError(f"{layer}: padding is {padding!r}; pass numbers, 'same' or 'valid'")
         if padding == "same" and any(one != 1 for one in stride):
-            raise ValueError(f"{layer}: padding 'same' with stride {stride}; take stride 1, or numbers as padding")
+            raise ValueError(f"{layer}: padding 'same' with stride {stride}; use stride 1, or numbers as padding")
     if padding_mode not in _PADDING_MODES:
         raise ValueError(
-            f"{layer}: padding_mode is {padding_mode!r}; give one of {', '.join(map(repr, _PADDING_MODES))}"
+            f"{layer}: padding_mode is {padding_mode!r}; pass one of {', '.join(map(repr, _PADDING_MODES))}"
         )
     return padding
 
@@ -206,7 +206,7 @@ class _ConvTranspose(_Convolution):
         if padding_mode != "zeros":
             raise ValueError(f"{layer}: padding_mode is {padding_mode!r}; transposed convolutions take only 'zeros'")
         if isinstance(padding, str):
-            raise ValueError(f"{layer}: padding is {padding!r}; give numbers")
+            raise ValueError(f"{layer}: padding is {padding!r}; pass numbers")
         self._begin(
             in_channels,
             out_channels,
@@ -232,11 +232,11 @@ class _ConvTranspose(_Convolution):
         layer, rank = self._get_name(), self._rank
         if input.ndim not in (rank + 1, rank + 2):
             raise ValueError(
-                f"{layer}: the input is {list(input.shape)}; give {rank + 2} dimensions, or {rank + 1} without a batch"
+                f"{layer}: the input is {list(input.shape)}; pass {rank + 2} dimensions, or {rank + 1} without a batch"
             )
         output_size = (output_size,) * rank if isinstance(output_size, int) else tuple(output_size)
         if len(output_size) not in (rank, input.ndim):
-            raise ValueError(f"{layer}: output_size is {output_size}; give {rank} numbers, or {input.ndim}")
+            raise ValueError(f"{layer}: output_size is {output_size}; pass {rank} numbers, or {input.ndim}")
         added = []
         for i, (size, wanted) in enumerate(zip(input.shape[-rank:], output_size[-rank:])):
             least = (size - 1) * self.stride[i] - 2 * self.padding[i] + self.dilation[i] * (self.kernel_size[i] - 1) + 1

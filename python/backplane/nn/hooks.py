@@ -199,8 +199,7 @@ class _Watch:
             for hook in self.hooks:
                 if hook(self.module, (None,) * self.num_inputs, gradients) is not None:
                     raise ValueError(
-                        "full backward hook: no input of the module requires grad, so that there is no gradient to "
-                        "replace; return None"
+                        "full backward hook: no input of the module requires grad, so there is no gradient to replace; return None"
                     )
         return [gradients[i] for i in self.watched_outputs]
 

@@ -51,11 +51,10 @@ def calculate_gain(nonlinearity, param=None):
         return known[nonlinearity]
     if nonlinearity != "leaky_relu":
         raise ValueError(
-            f"calculate_gain: no nonlinearity '{nonlinearity}'; take linear, conv1d to conv3d and their transposed, "
-            "sigmoid, tanh, relu, leaky_relu or selu"
+            f"calculate_gain: no nonlinearity '{nonlinearity}'; use linear, conv1d to conv3d, their transposed forms, sigmoid, tanh, relu, leaky_relu or selu"
         )
     if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
-        raise TypeError(f"calculate_gain: the slope of leaky_relu is {param!r}; give a number")
+        raise TypeError(f"calculate_gain: the slope of leaky_relu is {param!r}; pass a number")
     slope = 0.01 if param is None else param
     return math.sqrt(2 / (1 + slope * slope))
 
@@ -80,7 +79,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     if not a <= b:
         raise ValueError(f"trunc_normal_: no numbers from {a} to {b}; let a be at most b")
     if not std > 0:
-        raise ValueError(f"trunc_normal_: the deviation is {std}; give a number above 0")
+        raise ValueError(f"trunc_normal_: the deviation is {std}; pass a number above 0")
     dtype = _drawn_dtype("trunc_normal_", tensor)
     # Above the mean, the share below a number is so near 1 that digits are lost: there it is drawn from the other side.
     side = -1 if a > mean else 1
@@ -111,7 +110,7 @@ def zeros_(tensor):
 def eye_(tensor):
     """Ones on the diagonal of a matrix, zeros elsewhere."""
     if _checked("eye_", tensor).ndim != 2:
-        raise ValueError(f"eye_: the tensor has shape {list(tensor.shape)}; give one of 2 dimensions")
+        raise ValueError(f"eye_: the tensor has shape {list(tensor.shape)}; pass one of 2 dimensions")
     rows, columns = tensor.shape
     places = _rows["arange"]
     with no_grad():
@@ -127,7 +126,7 @@ def dirac_(tensor, groups=1):
         ValueError: the tensor has not 3, 4 or 5 dimensions, or groups does not divide the output channels.
     """
     if _checked("dirac_", tensor).ndim not in (3, 4, 5):
-        raise ValueError(f"dirac_: the tensor has shape {list(tensor.shape)}; give one of 3, 4 or 5 dimensions")
+        raise ValueError(f"dirac_: the tensor has shape {list(tensor.shape)}; pass one of 3, 4 or 5 dimensions")
     if groups <= 0 or tensor.shape[0] % groups:
         raise ValueError(
             f"dirac_: {tensor.shape[0]} output channels are not divisible into {groups} groups; choose a divisor"
@@ -186,9 +185,9 @@ def orthogonal_(tensor, gain=1, generator=None):
 def sparse_(tensor, sparsity, std=0.01, generator=None):
     """Normal numbers, of which in each column a part of `sparsity` is 0 (Martens, 2010)."""
     if _checked("sparse_", tensor).ndim != 2:
-        raise ValueError(f"sparse_: the tensor has shape {list(tensor.shape)}; give one of 2 dimensions")
+        raise ValueError(f"sparse_: the tensor has shape {list(tensor.shape)}; pass one of 2 dimensions")
     if not 0 <= sparsity <= 1:
-        raise ValueError(f"sparse_: the sparsity is {sparsity}; give a part from 0 to 1")
+        raise ValueError(f"sparse_: the sparsity is {sparsity}; pass a fraction from 0 to 1")
     num_zeros = math.ceil(sparsity * tensor.shape[0])
     with no_grad():
         tensor.normal_(0.0, std, generator=generator)
@@ -227,14 +226,14 @@ def _share(x):
 
 def _drawn_dtype(function, tensor):
     if not _checked(function, tensor).is_floating_point():
-        raise ValueError(f"{function}: the tensor is {tensor.dtype.name}; give a floating-point one")
+        raise ValueError(f"{function}: the tensor is {tensor.dtype.name}; pass a floating-point one")
     return _core.float32 if tensor.itemsize < 4 else tensor.dtype
 
 
 def _fans(function, tensor):
     if _checked(function, tensor).ndim < 2:
         raise ValueError(
-            f"{function}: the tensor has shape {list(tensor.shape)}, and fans are of tensors with 2 dimensions or more"
+            f"{function}: the tensor has shape {list(tensor.shape)}, and fan-in and fan-out need 2 dimensions or more"
         )
     kernel = math.prod(tensor.shape[2:])
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
@@ -247,7 +246,7 @@ def _xavier_deviation(function, tensor, gain):
 
 def _kaiming_deviation(function, tensor, a, mode, nonlinearity):
     if mode not in ("fan_in", "fan_out"):
-        raise ValueError(f"{function}: the mode is '{mode}'; take 'fan_in' or 'fan_out'")
+        raise ValueError(f"{function}: the mode is '{mode}'; use 'fan_in' or 'fan_out'")
     if not _checked(function, tensor).numel():
         return 0.0
     return calculate_gain(nonlinearity, a) / math.sqrt(_fans(function, tensor)[mode == "fan_out"])

@@ -116,7 +116,7 @@ class LazyModule:
 
     def _size_in(self, input):
         if input.ndim < 2:
-            raise ValueError(f"{self._get_name()}: the input is {list(input.shape)}; give [N, C, ...]")
+            raise ValueError(f"{self._get_name()}: the input is {list(input.shape)}; pass [N, C, ...]")
         return input.shape[1]
 
 
@@ -131,7 +131,7 @@ class LazyLinear(LazyModule, linear.Linear):
 
     def _size_in(self, input):
         if not input.ndim:
-            raise ValueError("LazyLinear: the input is a number; give [..., features]")
+            raise ValueError("LazyLinear: the input is a number; pass [..., features]")
         return input.shape[-1]
 
     def _size(self, features):
@@ -148,7 +148,7 @@ class _LazyConvolution(LazyModule):
     def _size_in(self, input):
         if input.ndim not in (self._rank + 1, self._rank + 2):
             raise ValueError(
-                f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
+                f"{self._get_name()}: the input is {list(input.shape)}; pass {self._rank + 2} dimensions, or "
                 f"{self._rank + 1} without a batch"
             )
         channels = input.shape[-self._rank - 1]
@@ -266,7 +266,7 @@ class _LazyInstanceNorm(_LazyNorm):
     def _size_in(self, input):
         if input.ndim not in (self._rank + 1, self._rank + 2):
             raise ValueError(
-                f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
+                f"{self._get_name()}: the input is {list(input.shape)}; pass {self._rank + 2} dimensions, or "
                 f"{self._rank + 1} without a batch"
             )
         return input.shape[-self._rank - 1]

@@ -62,7 +62,7 @@ class CrossEntropyLoss(_WeightedLoss):
     ):
         super().__init__(weight, size_average, reduce, reduction)
         if not 0 <= label_smoothing <= 1:
-            raise ValueError(f"CrossEntropyLoss: label_smoothing is {label_smoothing}; give a number from 0 to 1")
+            raise ValueError(f"CrossEntropyLoss: label_smoothing is {label_smoothing}; pass a number from 0 to 1")
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
     def forward(self, input, target):
@@ -111,7 +111,7 @@ class SmoothL1Loss(_Loss):
     def __init__(self, size_average=None, reduce=None, reduction="mean", beta=1.0):
         super().__init__(size_average, reduce, reduction)
         if beta < 0:
-            raise ValueError(f"SmoothL1Loss: beta is {beta}; give 0 or more")
+            raise ValueError(f"SmoothL1Loss: beta is {beta}; pass 0 or more")
         self.beta = beta
 
     def forward(self, input, target):
@@ -124,7 +124,7 @@ class HuberLoss(_Loss):
     def __init__(self, reduction="mean", delta=1.0):
         super().__init__(reduction=reduction)
         if not delta > 0:
-            raise ValueError(f"HuberLoss: delta is {delta}; give a number above 0")
+            raise ValueError(f"HuberLoss: delta is {delta}; pass a number above 0")
         self.delta = delta
 
     def forward(self, input, target):
@@ -192,7 +192,7 @@ class GaussianNLLLoss(_Loss):
     def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
         super().__init__(reduction=reduction)
         if not eps > 0:
-            raise ValueError(f"GaussianNLLLoss: eps is {eps}; give a number above 0")
+            raise ValueError(f"GaussianNLLLoss: eps is {eps}; pass a number above 0")
         self.full, self.eps = full, eps
 
     def forward(self, input, target, var):
@@ -205,7 +205,7 @@ class CTCLoss(_Loss):
     def __init__(self, blank=0, reduction="mean", zero_infinity=False):
         super().__init__(reduction=reduction)
         if blank < 0:
-            raise ValueError(f"CTCLoss: blank is {blank}; give a class")
+            raise ValueError(f"CTCLoss: blank is {blank}; pass a class")
         self.blank, self.zero_infinity = blank, zero_infinity
 
     def forward(self, log_probs, targets, input_lengths, target_lengths):
@@ -249,9 +249,9 @@ class MultiMarginLoss(_WeightedLoss):
     def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
-            raise ValueError(f"MultiMarginLoss: p is {p}; give 1 or 2")
+            raise ValueError(f"MultiMarginLoss: p is {p}; pass 1 or 2")
         if weight is not None and weight.ndim != 1:
-            raise ValueError(f"MultiMarginLoss: weight is {list(weight.shape)}; give one number for each class")
+            raise ValueError(f"MultiMarginLoss: weight is {list(weight.shape)}; pass one number for each class")
         self.p, self.margin = p, margin
 
     def forward(self, input, target):
@@ -296,7 +296,7 @@ class TripletMarginLoss(_Loss):
     def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
         super().__init__(size_average, reduce, reduction)
         if not margin > 0:
-            raise ValueError(f"TripletMarginLoss: margin is {margin}; give a number above 0")
+            raise ValueError(f"TripletMarginLoss: margin is {margin}; pass a number above 0")
         self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
 
     def forward(self, anchor, positive, negative):
@@ -311,7 +311,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
         super().__init__(reduction=reduction)
         if not margin > 0:
-            raise ValueError(f"TripletMarginWithDistanceLoss: margin is {margin}; give a number above 0")
+            raise ValueError(f"TripletMarginWithDistanceLoss: margin is {margin}; pass a number above 0")
         from .distance import PairwiseDistance
 
         self.distance_function = PairwiseDistance() if distance_function is None else distance_function

@@ -83,7 +83,7 @@ class Module(HookMethods, MoveMethods):
         if not isinstance(name, str):
             raise TypeError(f"{what}: the name must be a str, not {type(name).__name__}")
         if not name or "." in name:
-            raise ValueError(f"{what}: the name is '{name}'; give one that is not empty and has no dot")
+            raise ValueError(f"{what}: the name is '{name}'; pass one that is not empty and has no dot")
         if hasattr(self, name) and name not in self._kinds:
             raise ValueError(f"{what}: {type(self).__name__} has an attribute '{name}' already; take another name")
 

@@ -91,7 +91,7 @@ def _destination(args, keywords):
     given = list(args)
     for name, value in keywords.items():
         if name not in ("device", "dtype", "tensor", "non_blocking"):
-            raise TypeError(f"Module.to: no argument '{name}'; give device, dtype or tensor")
+            raise TypeError(f"Module.to: no argument '{name}'; pass device, dtype or tensor")
         if name != "non_blocking":
             given.append(value)
     for each in given:

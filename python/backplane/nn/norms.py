@@ -76,7 +76,7 @@ class _RunningNorm(_Affine):
         )
 
     def _refuse(self, input, wanted):
-        raise ValueError(f"{self._get_name()}: the input is {list(input.shape)}; give {wanted}")
+        raise ValueError(f"{self._get_name()}: the input is {list(input.shape)}; pass {wanted}")
 
     def _check_channels(self, input, channels):
         if channels != self.num_features:
@@ -230,7 +230,7 @@ class InstanceNorm3d(_InstanceNorm):
 def _shape(layer, given):
     sizes = [given] if hasattr(given, "__index__") else list(given)
     if not sizes:
-        raise ValueError(f"{layer}: normalized_shape is empty; give the sizes of the last dimensions")
+        raise ValueError(f"{layer}: normalized_shape is empty; pass the sizes of the last dimensions")
     return tuple(check_whole(layer, "normalized_shape", size, 0) for size in sizes)
 
 

@@ -38,10 +38,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs = [check_whole(layer, "a cutoff", cutoff, 1) for cutoff in cutoffs]
         if not cutoffs or sorted(set(cutoffs)) != cutoffs or cutoffs[-1] > n_classes - 1:
             raise ValueError(
-                f"{layer}: cutoffs {cutoffs} for {n_classes} classes; give numbers that rise from 1 to {n_classes - 1}"
+                f"{layer}: cutoffs {cutoffs} for {n_classes} classes; pass numbers that rise from 1 to {n_classes - 1}"
             )
         if not div_value > 0:
-            raise ValueError(f"{layer}: div_value is {div_value}; give a number above 0")
+            raise ValueError(f"{layer}: div_value is {div_value}; pass a number above 0")
         self.cutoffs, self.div_value, self.head_bias = [*cutoffs, n_classes], div_value, head_bias
         self.shortlist_size, self.n_clusters = cutoffs[0], len(cutoffs)
         self.head_size = self.shortlist_size + self.n_clusters
@@ -70,7 +70,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if target.ndim > 1 or input.ndim != target.ndim + 1 or target.ndim and input.shape[0] != target.shape[0]:
             raise ValueError(
                 f"AdaptiveLogSoftmaxWithLoss: the input is {list(input.shape)} and the target "
-                f"{list(target.shape)}; give "
+                f"{list(target.shape)}; pass "
                 "[N, features] and [N], or [features] and one class"
             )
         if target.ndim == 0:
@@ -78,7 +78,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             return output.squeeze(0), loss
         if not ((target >= 0) & (target < self.n_classes)).all().item():
             raise ValueError(
-                f"AdaptiveLogSoftmaxWithLoss: a target is not a class; give numbers from 0 to {self.n_classes - 1}"
+                f"AdaptiveLogSoftmaxWithLoss: a target is not a class; pass numbers from 0 to {self.n_classes - 1}"
             )
         zero = _rows["zeros_like"](target)
         places = _rows["where"](target < self.cutoffs[0], target, zero)  # in the head's result
@@ -148,12 +148,12 @@ class LinearCrossEntropyLoss(Module):
         layer = "LinearCrossEntropyLoss"
         check_reduction(layer, reduction)
         if not 0 <= label_smoothing <= 1:
-            raise ValueError(f"{layer}: label_smoothing is {label_smoothing}; give a number from 0 to 1")
+            raise ValueError(f"{layer}: label_smoothing is {label_smoothing}; pass a number from 0 to 1")
         self.in_features, self.num_classes = in_features, check_whole(layer, "num_classes", num_classes, 0)
         self.out_features = tuple(check_whole(layer, "out_features", size, 0) for size in out_features)
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise ValueError(
-                f"{layer}: weight is {list(weight.shape)} for {num_classes} classes; give one number for each"
+                f"{layer}: weight is {list(weight.shape)} for {num_classes} classes; pass one number for each"
             )
         self.register_buffer("weight", weight)
         self.linear = Linear(
@@ -164,7 +164,7 @@ class LinearCrossEntropyLoss(Module):
     def forward(self, input, target):
         if input.ndim not in (1, 2):
             raise ValueError(
-                f"LinearCrossEntropyLoss: the input is {list(input.shape)}; give [N, features] or [features]"
+                f"LinearCrossEntropyLoss: the input is {list(input.shape)}; pass [N, features] or [features]"
             )
         scores = self.linear(input).reshape([*input.shape[:-1], self.num_classes, *self.out_features])
         return F.cross_entropy(

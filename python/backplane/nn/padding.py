@@ -23,13 +23,13 @@ class _Padding(Module):
         count = 2 * self._rank
         sides = (padding,) * count if hasattr(padding, "__index__") else tuple(padding)
         if len(sides) != count:
-            raise ValueError(f"{self._get_name()}: padding has {len(sides)} numbers; give one, or {count}")
+            raise ValueError(f"{self._get_name()}: padding has {len(sides)} numbers; pass one, or {count}")
         return tuple(operator.index(side) for side in sides)
 
     def forward(self, input):
         if input.ndim not in (self._rank + 1, self._rank + 2):
             raise ValueError(
-                f"{self._get_name()}: the input is {list(input.shape)}; give {self._rank + 2} dimensions, or "
+                f"{self._get_name()}: the input is {list(input.shape)}; pass {self._rank + 2} dimensions, or "
                 f"{self._rank + 1} without a batch"
             )
         return F.pad(input, self.padding, self._mode)

@@ -51,7 +51,7 @@ class _AvgPool(Module):
         super().__init__()
         _check_padding(self, kernel_size, padding)
         if divisor_override == 0:
-            raise ValueError(f"{self._get_name()}: divisor_override is 0; give another number")
+            raise ValueError(f"{self._get_name()}: divisor_override is 0; pass another number")
         self.kernel_size, self.stride, self.padding = kernel_size, _stride(self, stride, kernel_size), padding
         self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
 
@@ -80,7 +80,7 @@ class _LPPool(Module):
         if stride is not None:
             each(self._get_name(), "stride", stride, self._rank, 1)
         if norm_type == 0:
-            raise ValueError(f"{self._get_name()}: norm_type is 0; give another number")
+            raise ValueError(f"{self._get_name()}: norm_type is 0; pass another number")
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
     def forward(self, input):
@@ -102,7 +102,7 @@ class _AdaptiveAvgPool(Module):
         super().__init__()
         sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,)
         if len(sizes) not in (1, self._rank):
-            raise ValueError(f"{self._get_name()}: output_size is {output_size}; give one number, or {self._rank}")
+            raise ValueError(f"{self._get_name()}: output_size is {output_size}; pass one number, or {self._rank}")
         for size in sizes:
             if size is not None:
                 each(self._get_name(), "output_size", size, 1, 0)

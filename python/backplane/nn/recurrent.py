@@ -50,13 +50,13 @@ class RNNBase(Module):
         super().__init__()
         layer = self._get_name()
         if mode not in _GATES:
-            raise ValueError(f"{layer}: the mode is {mode!r}; give one of {', '.join(map(repr, _GATES))}")
+            raise ValueError(f"{layer}: the mode is {mode!r}; pass one of {', '.join(map(repr, _GATES))}")
         self.mode = mode
         self.input_size = check_whole(layer, "input_size", input_size, 0)
         self.hidden_size = check_whole(layer, "hidden_size", hidden_size, 1)
         self.num_layers = check_whole(layer, "num_layers", num_layers, 1)
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            raise ValueError(f"{layer}: dropout is {dropout}; give a probability from 0 to 1")
+            raise ValueError(f"{layer}: dropout is {dropout}; pass a probability from 0 to 1")
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise ValueError(
                 f"{layer}: proj_size is {proj_size} and hidden_size {hidden_size}; only an LSTM projects, to fewer "
@@ -110,7 +110,7 @@ class RNNBase(Module):
             raise TypeError(f"{layer}: the input must be a Tensor or a PackedSequence, not {type(input).__name__}")
         if input.ndim not in (2, 3):
             raise ValueError(
-                f"{layer}: the input has shape {list(input.shape)}; give [steps, batch, {self.input_size}], or [steps, "
+                f"{layer}: the input has shape {list(input.shape)}; pass [steps, batch, {self.input_size}], or [steps, "
                 f"{self.input_size}] without a batch"
             )
         if input.shape[-1] != self.input_size:
@@ -120,7 +120,7 @@ class RNNBase(Module):
         batched = input if is_batched else input.unsqueeze(1)
         steps, batch = batched.shape[1 if batch_first else 0], batched.shape[0 if batch_first else 1]
         if steps == 0:
-            raise ValueError(f"{layer}: the input has shape {list(input.shape)}, and no step; give one at least")
+            raise ValueError(f"{layer}: the input has shape {list(input.shape)}, and no step; pass at least one")
         states = self._first_states(hx, input, batch, is_batched)
         if self.proj_size == 0:
             results = self.run_row(
@@ -152,7 +152,7 @@ class RNNBase(Module):
         data, batch_sizes, order, back = input
         if data.ndim != 2 or data.shape[1] != self.input_size:
             raise ValueError(
-                f"{layer}: the packed input has shape {list(data.shape)}; give [elements, {self.input_size}]"
+                f"{layer}: the packed input has shape {list(data.shape)}; pass [elements, {self.input_size}]"
             )
         sizes = _runs.checked_batch_sizes(layer, batch_sizes, data.shape[0])
         states = self._first_states(hx, data, sizes[0], True)
@@ -172,7 +172,7 @@ class RNNBase(Module):
         layer = self._get_name()
         if self.mode == "LSTM" and (not isinstance(given, (tuple, list)) or len(given) != 2):
             raise TypeError(
-                f"{layer}: the first states are a tuple of two tensors, hidden and cell; give both, or None"
+                f"{layer}: the first states are a tuple of two tensors, hidden and cell; pass both, or None"
             )
         states = list(given) if self.mode == "LSTM" else [given]
         for name, state, size in zip(("hidden", "cell"), states, sizes):
@@ -180,7 +180,7 @@ class RNNBase(Module):
             if not isinstance(state, _core.Tensor):
                 raise TypeError(f"{layer}: the {name} state must be a Tensor, not {type(state).__name__}")
             if tuple(state.shape) != wanted:
-                raise ValueError(f"{layer}: the {name} state has shape {list(state.shape)}; give one of {list(wanted)}")
+                raise ValueError(f"{layer}: the {name} state has shape {list(state.shape)}; pass one of {list(wanted)}")
         return states if is_batched else [state.unsqueeze(1) for state in states]
 
     def run_row(self, input, states, batch_first, names, num_layers, bidirectional):
@@ -226,7 +226,7 @@ class RNN(RNNBase):
         dtype=None,
     ):
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"RNN: the nonlinearity is {nonlinearity!r}; take 'tanh' or 'relu'")
+            raise ValueError(f"RNN: the nonlinearity is {nonlinearity!r}; use 'tanh' or 'relu'")
         self.nonlinearity = nonlinearity
         super().__init__(
             f"RNN_{nonlinearity.upper()}",

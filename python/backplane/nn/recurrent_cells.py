@@ -47,14 +47,14 @@ class RNNCellBase(Module):
         layer = self._get_name()
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise ValueError(
-                f"{layer}: the input has shape {list(input.shape)}; give [batch, {self.input_size}], or "
+                f"{layer}: the input has shape {list(input.shape)}; pass [batch, {self.input_size}], or "
                 f"[{self.input_size}]"
             )
         wanted = [*input.shape[:-1], self.hidden_size]
         if state is None:
             return _rows["zeros"](wanted, dtype=input.dtype, device=input.device)
         if list(state.shape) != wanted:
-            raise ValueError(f"{layer}: the {name} state has shape {list(state.shape)}; give one of {wanted}")
+            raise ValueError(f"{layer}: the {name} state has shape {list(state.shape)}; pass one of {wanted}")
         return state
 
     def _products(self, input, hidden):
@@ -70,7 +70,7 @@ class RNNCell(RNNCellBase):
 
     def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"RNNCell: the nonlinearity is {nonlinearity!r}; take 'tanh' or 'relu'")
+            raise ValueError(f"RNNCell: the nonlinearity is {nonlinearity!r}; use 'tanh' or 'relu'")
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -92,7 +92,7 @@ class LSTMCell(RNNCellBase):
     def forward(self, input, hx=None):
         if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
             raise TypeError(
-                "LSTMCell: the first states are a tuple of two tensors, hidden and cell; give both, or None"
+                "LSTMCell: the first states are a tuple of two tensors, hidden and cell; pass both, or None"
             )
         hidden, cell = (None, None) if hx is None else hx
         hidden, cell = self._state(input, hidden), self._state(input, cell, "cell")

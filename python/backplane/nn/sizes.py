@@ -14,9 +14,9 @@ def check_whole(layer, name, value, least):
     whole = operator.index(value)
     if not least <= whole <= _LARGEST:
         raise ValueError(
-            f"{layer}: {name} is {whole}; give {least} or more"
+            f"{layer}: {name} is {whole}; pass {least} or more"
             if whole < least
-            else f"{layer}: {name} is {whole}; give {_LARGEST} at most"
+            else f"{layer}: {name} is {whole}; pass {_LARGEST} at most"
         )
     return whole
 
@@ -28,5 +28,5 @@ def each(layer, name, value, rank, least):
     if not isinstance(value, (tuple, list)):
         raise TypeError(f"{layer}: {name} must be an int or a tuple of {rank}, not {type(value).__name__}")
     if len(value) != rank:
-        raise ValueError(f"{layer}: {name} has {len(value)} numbers, {tuple(value)}; give one, or {rank}")
+        raise ValueError(f"{layer}: {name} has {len(value)} numbers, {tuple(value)}; pass one, or {rank}")
     return tuple(check_whole(layer, name, one, least) for one in value)

@@ -47,7 +47,7 @@ class _Table(Module):
             )
             self.reset_parameters()
         elif tuple(weight.shape) != (num_embeddings, embedding_dim):
-            raise ValueError(f"{layer}: the table is {list(weight.shape)}; give {[num_embeddings, embedding_dim]}")
+            raise ValueError(f"{layer}: the table is {list(weight.shape)}; pass {[num_embeddings, embedding_dim]}")
         else:
             self.weight = Parameter(weight, requires_grad=not freeze)
 
@@ -61,7 +61,7 @@ class _Table(Module):
     @classmethod
     def _of(cls, embeddings, freeze, options):
         if embeddings.ndim != 2:
-            raise ValueError(f"{cls.__name__}: the table is {list(embeddings.shape)}; give [rows, columns]")
+            raise ValueError(f"{cls.__name__}: the table is {list(embeddings.shape)}; pass [rows, columns]")
         rows, columns = embeddings.shape
         return cls(rows, columns, _weight=embeddings, _freeze=freeze, **options)
 
@@ -176,9 +176,9 @@ class EmbeddingBag(_Table):
     ):
         super().__init__()
         if mode not in ("mean", "sum", "max"):
-            raise ValueError(f"EmbeddingBag: mode is {mode!r}; give 'mean', 'sum' or 'max'")
+            raise ValueError(f"EmbeddingBag: mode is {mode!r}; pass 'mean', 'sum' or 'max'")
         if mode == "max" and scale_grad_by_freq:
-            raise ValueError("EmbeddingBag: scale_grad_by_freq with mode 'max'; take 'mean' or 'sum'")
+            raise ValueError("EmbeddingBag: scale_grad_by_freq with mode 'max'; use 'mean' or 'sum'")
         self.mode, self.include_last_offset = mode, include_last_offset
         self._begin(
             num_embeddings,

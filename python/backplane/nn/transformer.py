@@ -85,7 +85,7 @@ class _Layer(Module):
 def _activation(given):
     if isinstance(given, str):
         if given not in ("relu", "gelu"):
-            raise ValueError(f"Transformer: activation is {given!r}; give 'relu', 'gelu' or a function")
+            raise ValueError(f"Transformer: activation is {given!r}; pass 'relu', 'gelu' or a function")
         return F.relu if given == "relu" else F.gelu
     return given
 

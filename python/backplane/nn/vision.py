@@ -46,7 +46,7 @@ class Unflatten(Module):
             check_whole("Unflatten", "unflattened_size", size, -1) for size in unflattened_size
         )
         if not self.unflattened_size:
-            raise ValueError("Unflatten: unflattened_size is empty; give a size at least")
+            raise ValueError("Unflatten: unflattened_size is empty; pass at least one size")
 
     def forward(self, input):
         return input.unflatten(self.dim, self.unflattened_size)

@@ -45,8 +45,7 @@ class SGD(Optimizer):
         check_not_negative("SGD", group, "lr", "momentum", "weight_decay")
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError(
-                f"SGD: nesterov needs a momentum above 0 and no dampening, got {group['momentum']} and"
-                f" {group['dampening']}"
+                f"SGD: nesterov needs a momentum above 0 and no dampening, but got {group['momentum']} and {group['dampening']}"
             )
 
     def _apart_by(self, group, state):

@@ -148,9 +148,9 @@ TEST_F(LevelZeroApplication, has_the_shipped_kernels_and_the_host_where_no_tool_
   EXPECT_EQ(child.exit_code, 0) << child.output;
   // Said once, although two operators asked.
   const std::string sentence =
-      "level_zero:0: operators run by the plugin's own kernels and on the host alone: codegen: "
-      "kernels become SPIR-V by "
-      "clang, opt and llvm-spirv of one LLVM version, 14 to 19; 'clang-15' is not in PATH; install "
+      "level_zero:0: operators run only by the plugin's own kernels and on the host: codegen: "
+      "kernels are compiled to SPIR-V by clang, opt and llvm-spirv of one LLVM version, 14 to 19; "
+      "'clang-15' is not in PATH; install "
       "it, or name it in "
       "BACKPLANE_CLANG";
   const std::size_t said = child.output.find(sentence);

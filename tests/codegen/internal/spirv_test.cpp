@@ -103,9 +103,10 @@ TEST_F(Spirv, an_error_has_the_compilers_log) {
 TEST_F(Spirv, names_the_program_that_is_missing) {
   set("PATH", folder.path());
   set("BACKPLANE_CLANG", script("clang", "exit 0"));
-  EXPECT_EQ(error_of(""),
-            "unsupported: codegen: kernels become SPIR-V by clang, opt and llvm-spirv of one LLVM "
-            "version, 14 to 19; 'opt' is not in PATH; install it, or name it in BACKPLANE_OPT");
+  EXPECT_EQ(
+      error_of(""),
+      "unsupported: codegen: kernels are compiled to SPIR-V by clang, opt and llvm-spirv of one "
+      "LLVM version, 14 to 19; 'opt' is not in PATH; install it, or name it in BACKPLANE_OPT");
   set("BACKPLANE_OPT", "/nowhere/opt");
   set("BACKPLANE_LLVM_SPIRV", "/nowhere/llvm-spirv");
   EXPECT_THAT(error_of(""), HasSubstr("unsupported: codegen: /nowhere/opt: No such file"));

@@ -72,7 +72,7 @@ TEST(WholeFile, that_is_written_while_it_is_read_is_a_sentence) {
       EXPECT_TRUE(size == 1u << 20 || size == 3u << 20) << size;
     });
     if (said == "nothing") continue;
-    EXPECT_THAT(said, AllOf(HasSubstr("a: was written while it was read: it had "),
+    EXPECT_THAT(said, AllOf(HasSubstr("a: was written to while it was read: it had "),
                             HasSubstr("; read it again")));
     ++num_refused;
   }

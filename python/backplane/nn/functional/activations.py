@@ -88,7 +88,7 @@ def selu(input, inplace=False):
 def celu(input, alpha=1.0, inplace=False):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     if alpha == 0:
-        raise ValueError("celu: alpha is 0, and celu divides by it; give another number")
+        raise ValueError("celu: alpha is 0, and celu divides by it; pass another number")
     return _either("celu", input, alpha, inplace=inplace)
 
 
@@ -101,7 +101,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, inplace=False):
     """leaky_relu whose slope, in training, is drawn from lower to upper for each element, and else is their mean."""
     if not lower <= upper:
-        raise ValueError(f"rrelu: lower {lower} is above upper {upper}; give the smaller slope first")
+        raise ValueError(f"rrelu: lower {lower} is above upper {upper}; pass the smaller slope first")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     slopes = _rows["rand"](input.shape, dtype=input.dtype, device=input.device) * (upper - lower) + lower
@@ -117,7 +117,7 @@ def rrelu_(input, lower=1 / 8, upper=1 / 3, training=False):
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x within min_val to max_val."""
     if min_val > max_val:
-        raise ValueError(f"hardtanh: max_val {max_val} is below min_val {min_val}; give the smaller number first")
+        raise ValueError(f"hardtanh: max_val {max_val} is below min_val {min_val}; pass the smaller number first")
     return _either("hardtanh", input, min_val, max_val, inplace=inplace)
 
 
@@ -151,7 +151,7 @@ def gelu(input, approximate="none"):
     if approximate == "none":
         return _rows["gelu"](input)
     if approximate != "tanh":
-        raise ValueError(f"gelu: approximate is {approximate!r}; give 'none' or 'tanh'")
+        raise ValueError(f"gelu: approximate is {approximate!r}; pass 'none' or 'tanh'")
     return _rows["gelu_tanh"](input)
 
 
@@ -168,7 +168,7 @@ def hardshrink(input, lambd=0.5):
 def softshrink(input, lambd=0.5):
     """x brought nearer to 0 by lambd, 0 within +-lambd."""
     if lambd < 0:
-        raise ValueError(f"softshrink: lambd is {lambd}; give 0 or more")
+        raise ValueError(f"softshrink: lambd is {lambd}; pass 0 or more")
     return _rows["softshrink"](input, lambd)
 
 

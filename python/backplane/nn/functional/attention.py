@@ -95,24 +95,23 @@ def multi_head_attention_forward(
 def _check(query, key, value, embed_dim, num_heads, is_causal, attn_mask):
     if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
         raise ValueError(
-            f"attention: query, key and value have {query.ndim}, {key.ndim} and {value.ndim} dimensions; give 3, or 2 "
+            f"attention: query, key and value have {query.ndim}, {key.ndim} and {value.ndim} dimensions; pass 3, or 2 "
             "without a batch"
         )
     if query.shape[-1] != embed_dim:
-        raise ValueError(f"attention: the query has {query.shape[-1]} features, embed_dim is {embed_dim}")
+        raise ValueError(f"attention: the query has {query.shape[-1]} features and embed_dim is {embed_dim}; make them equal")
     if embed_dim % num_heads:
         raise ValueError(f"attention: embed_dim {embed_dim} is not divisible into {num_heads} heads; choose a divisor")
     if key.shape[:-1] != value.shape[:-1]:
         raise ValueError(
-            f"attention: key and value have shapes {list(key.shape)} and {list(value.shape)}; they differ in features "
-            "alone"
+            f"attention: key and value have shapes {list(key.shape)} and {list(value.shape)}; they may differ only in features"
         )
     if query.ndim == 3 and query.shape[1] != key.shape[1]:
         raise ValueError(
             f"attention: query and key have batches of {query.shape[1]} and {key.shape[1]}; let them be the same"
         )
     if is_causal and attn_mask is None:
-        raise ValueError("attention: is_causal says what attn_mask is; give attn_mask as well")
+        raise ValueError("attention: is_causal only describes attn_mask; pass attn_mask too")
 
 
 def _unsqueezed(query, key, value):
@@ -147,7 +146,7 @@ def additive_mask(name, mask, dtype):
         zeros = _rows["zeros"](mask.shape, dtype=dtype, device=mask.device)
         return _rows["masked_fill"](zeros, mask, -math.inf)
     if not mask.is_floating_point():
-        raise ValueError(f"attention: {name} is {mask.dtype.name}; give bools, or numbers to add")
+        raise ValueError(f"attention: {name} is {mask.dtype.name}; pass bools, or numbers to add")
     return mask.to(dtype)
 
 
@@ -159,7 +158,7 @@ def _joined_mask(attn_mask, key_padding_mask, q, batch, num_heads, queries, num_
     if mask is not None:
         if tuple(mask.shape) not in ((queries, num_keys), (rows, queries, num_keys)):
             raise ValueError(
-                f"attention: attn_mask has shape {list(mask.shape)}; give {[queries, num_keys]} or "
+                f"attention: attn_mask has shape {list(mask.shape)}; pass {[queries, num_keys]} or "
                 f"{[rows, queries, num_keys]}"
             )
         mask = mask.unsqueeze(0) if mask.ndim == 2 else mask
@@ -169,7 +168,7 @@ def _joined_mask(attn_mask, key_padding_mask, q, batch, num_heads, queries, num_
     padding = padding.unsqueeze(0) if padding.ndim == 1 else padding
     if tuple(padding.shape) != (batch, num_keys):
         raise ValueError(
-            f"attention: key_padding_mask has shape {list(key_padding_mask.shape)}; give {[batch, num_keys]}"
+            f"attention: key_padding_mask has shape {list(key_padding_mask.shape)}; pass {[batch, num_keys]}"
         )
     padding = (
         _longer(padding, length - num_keys).unsqueeze(1).expand([batch, num_heads, length]).reshape([rows, 1, length])

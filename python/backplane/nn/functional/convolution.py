@@ -48,10 +48,10 @@ def _padded_by_word(name, rank, input, weight, stride, word, dilation):
     if word == "valid":
         return input, 0
     if word != "same":
-        raise ValueError(f"{name}: padding is {word!r}; give numbers, 'same' or 'valid'")
+        raise ValueError(f"{name}: padding is {word!r}; pass numbers, 'same' or 'valid'")
     strides = (stride,) if isinstance(stride, int) else tuple(stride)
     if any(each != 1 for each in strides):
-        raise ValueError(f"{name}: padding 'same' with stride {stride}; take stride 1, or numbers as padding")
+        raise ValueError(f"{name}: padding 'same' with stride {stride}; use stride 1, or numbers as padding")
     dilations = (
         (dilation,) * rank if isinstance(dilation, int) else tuple(dilation) * (rank if len(dilation) == 1 else 1)
     )
@@ -79,7 +79,7 @@ def pad(input, pad, mode="constant", value=None):
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of [N, C, H, W] as columns, [N, C * elements, windows]; or without N."""
     if input.ndim not in (3, 4):
-        raise ValueError(f"unfold: the input is {list(input.shape)}; give [N, C, H, W] or [C, H, W]")
+        raise ValueError(f"unfold: the input is {list(input.shape)}; pass [N, C, H, W] or [C, H, W]")
     columns = _rows["im2col"](input if input.ndim == 4 else input.unsqueeze(0), kernel_size, dilation, padding, stride)
     return columns if input.ndim == 4 else columns.squeeze(0)
 
@@ -88,7 +88,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Columns, [N, C * elements, windows], added up in their windows, [N, C, *output_size]; or without N."""
     if input.ndim not in (2, 3):
-        raise ValueError(f"fold: the input is {list(input.shape)}; give [N, channels * elements, windows], or no N")
+        raise ValueError(f"fold: the input is {list(input.shape)}; pass [N, channels * elements, windows], or no N")
     output_size = (output_size,) * 2 if isinstance(output_size, int) else output_size
     image = _rows["col2im"](
         input if input.ndim == 3 else input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride

@@ -15,7 +15,7 @@ _SELU_FLOOR = -1.7580993408473766  # the limit of selu at minus infinity
 def check_probability(name, p):
     """Raises ValueError unless p is from 0 to 1."""
     if not 0 <= p <= 1:
-        raise ValueError(f"{name}: p is {p}; give a probability from 0 to 1")
+        raise ValueError(f"{name}: p is {p}; pass a probability from 0 to 1")
 
 
 @of_tensors
@@ -49,7 +49,7 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 
 def _rank(input, name, ranks):
     if input.ndim not in ranks:
-        raise ValueError(f"{name}: the input is {list(input.shape)}; give {ranks[1]} dimensions, or {ranks[0]}")
+        raise ValueError(f"{name}: the input is {list(input.shape)}; pass {ranks[1]} dimensions, or {ranks[0]}")
     return input.ndim
 
 
@@ -74,7 +74,7 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """alpha_dropout of whole channels of [N, C, ...]."""
     check_probability("feature_alpha_dropout", p)
     if input.ndim < 2:
-        raise ValueError(f"feature_alpha_dropout: the input is {list(input.shape)}; give [N, C, ...]")
+        raise ValueError(f"feature_alpha_dropout: the input is {list(input.shape)}; pass [N, C, ...]")
     shape = [*input.shape[:2], *[1] * (input.ndim - 2)]
     return _to_alpha(input, shape, p, inplace) if training and p else input
 

@@ -42,7 +42,7 @@ def reduction_of(size_average, reduce, reduction):
     """The reduction, which an old argument, if one is given, says in its place."""
     if size_average is None and reduce is None:
         return reduction
-    warnings.warn("size_average and reduce are old; give reduction='mean', 'sum' or 'none'", stacklevel=3)
+    warnings.warn("size_average and reduce are old; pass reduction='mean', 'sum' or 'none'", stacklevel=3)
     if reduce is False:
         return "none"
     return "sum" if size_average is False else "mean"
@@ -52,7 +52,7 @@ def check_reduction(loss, reduction, *more):
     """Raises ValueError unless it is one of them."""
     if reduction not in ("mean", "sum", "none", *more):
         known = ", ".join(repr(each) for each in ("mean", "sum", "none", *more))
-        raise ValueError(f"{loss}: reduction is {reduction!r}; give one of {known}")
+        raise ValueError(f"{loss}: reduction is {reduction!r}; pass one of {known}")
 
 
 def _reduced(loss, losses, reduction):
@@ -92,7 +92,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     """l1_loss, and mse_loss / (2 * beta) where the difference is below beta, without a step between them."""
     reduction = reduction_of(size_average, reduce, reduction)
     if beta < 0:
-        raise ValueError(f"smooth_l1_loss: beta is {beta}; give 0 or more")
+        raise ValueError(f"smooth_l1_loss: beta is {beta}; pass 0 or more")
     return (
         _rows["smooth_l1_loss"](input, target, reduction, beta) if beta else _rows["l1_loss"](input, target, reduction)
     )
@@ -102,7 +102,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """delta * smooth_l1_loss with beta = delta."""
     if not delta > 0:
-        raise ValueError(f"huber_loss: delta is {delta}; give a number above 0")
+        raise ValueError(f"huber_loss: delta is {delta}; pass a number above 0")
     return _of_elements("huber_loss", input, target, reduction, weight, delta)
 
 
@@ -167,9 +167,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     alike = var.ndim == input.ndim and all(a in (1, b) for a, b in zip(var.shape, input.shape))
     if not alike and var.numel() != 1:
         raise ValueError(
-            f"gaussian_nll_loss: var is {list(var.shape)} for an input of {list(input.shape)}; give the same "
-            "shape, or 1 "
-            "or nothing for the last dimension"
+            f"gaussian_nll_loss: var is {list(var.shape)} for an input of {list(input.shape)}; pass the same shape, or one whose last dimension is 1 or missing"
         )
     values = var.detach()
     if (values < 0).any().item():
@@ -213,7 +211,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the classes of max(0, margin - the target's score + theirs) ** p, where p is 1 or 2."""
     if p not in (1, 2):
-        raise ValueError(f"multi_margin_loss: p is {p}; give 1 or 2")
+        raise ValueError(f"multi_margin_loss: p is {p}; pass 1 or 2")
     return _rows["multi_margin_loss"](
         input, target, int(p), margin, weight, reduction_of(size_average, reduce, reduction)
     )
@@ -227,13 +225,13 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """
     if input.ndim not in (1, 2) or target.shape != input.shape:
         raise ValueError(
-            f"multilabel_margin_loss: the input is {list(input.shape)} and the target {list(target.shape)}; give both "
+            f"multilabel_margin_loss: the input is {list(input.shape)} and the target {list(target.shape)}; pass both "
             "[N, C] or [C]"
         )
     classes = input.shape[-1]
     if classes == 0:
         raise ValueError(
-            f"multilabel_margin_loss: the input is {list(input.shape)}, without a class; give one at least"
+            f"multilabel_margin_loss: the input is {list(input.shape)} and has no class; pass at least one"
         )
     labels, scores = target.reshape(-1, classes), input.reshape(-1, classes)
     counts = (labels < 0).to(_core.int64).cumsum(1) == 0  # before the first -1
@@ -289,7 +287,7 @@ def triplet_margin_with_distance_loss(
 
 def _check_margin(loss, margin):
     if not margin > 0:
-        raise ValueError(f"{loss}: margin is {margin}; give a number above 0")
+        raise ValueError(f"{loss}: margin is {margin}; pass a number above 0")
 
 
 @of_tensors

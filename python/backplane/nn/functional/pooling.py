@@ -46,7 +46,7 @@ def _of_rank(rank):
             input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
         ):
             if divisor_override == 0:
-                raise ValueError(f"avg_pool{rank}d: divisor_override is 0; give another number")
+                raise ValueError(f"avg_pool{rank}d: divisor_override is 0; pass another number")
             return avg(input, kernel_size, stride or (), padding, ceil_mode, count_include_pad, divisor_override)
 
     def max_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -66,7 +66,7 @@ def _of_rank(rank):
 
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         if norm_type == 0:
-            raise ValueError(f"lp_pool{rank}d: norm_type is 0; give another number")
+            raise ValueError(f"lp_pool{rank}d: norm_type is 0; pass another number")
         return lp(input, norm_type, kernel_size, stride or (), ceil_mode)
 
     def adaptive_avg_pool(input, output_size):
@@ -111,7 +111,7 @@ def _of_rank(rank):
 def _has_batch(name, input, rank):
     if input.ndim not in (rank + 1, rank + 2):
         raise ValueError(
-            f"{name}: the input is {list(input.shape)}; give {rank + 2} dimensions, or {rank + 1} without a batch"
+            f"{name}: the input is {list(input.shape)}; pass {rank + 2} dimensions, or {rank + 1} without a batch"
         )
     return input.ndim == rank + 2
 
@@ -124,7 +124,7 @@ def output_sizes(name, input, output_size, rank):
     if len(output_size) == 1:
         output_size = tuple(output_size) * rank
     if len(output_size) != rank:
-        raise ValueError(f"{name}: output_size is {tuple(output_size)}; give one number, or {rank}")
+        raise ValueError(f"{name}: output_size is {tuple(output_size)}; pass one number, or {rank}")
     return [size if wanted is None else wanted for wanted, size in zip(output_size, input.shape[-rank:])]
 
 
@@ -180,7 +180,7 @@ def _fractional(name, rank, input, kernel_size, output_size, output_ratio, sampl
         samples = _rows["rand"]([batch, channels, rank], dtype=input.dtype, device=input.device)
     if tuple(samples.shape) != (batch, channels, rank):
         raise ValueError(
-            f"{name}: _random_samples is {list(samples.shape)} for an input of {list(input.shape)}; give "
+            f"{name}: _random_samples is {list(samples.shape)} for an input of {list(input.shape)}; pass "
             f"{[batch, channels, rank]}"
         )
     places = _window_places(samples, input.shape[2:], counts, kernel)
@@ -192,12 +192,12 @@ def _fractional(name, rank, input, kernel_size, output_size, output_ratio, sampl
 def check_fractions(name, rank, output_size, output_ratio):
     """Both, of which one is None and the other has a number for each dimension. Raises ValueError for others."""
     if (output_size is None) == (output_ratio is None):
-        raise ValueError(f"{name}: output_size is {output_size} and output_ratio {output_ratio}; give one of the two")
+        raise ValueError(f"{name}: output_size is {output_size} and output_ratio {output_ratio}; pass one of the two")
     if output_size is not None:
         return each(name, "output_size", output_size, rank, 1), None
     ratios = (output_ratio,) * rank if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
     if len(ratios) != rank or not all(0 < ratio < 1 for ratio in ratios):
-        raise ValueError(f"{name}: output_ratio is {output_ratio}; give one number between 0 and 1, or {rank}")
+        raise ValueError(f"{name}: output_ratio is {output_ratio}; pass one number between 0 and 1, or {rank}")
     return None, ratios
 
 
@@ -207,7 +207,7 @@ def _window_counts(name, rank, sizes, kernel, output_size, output_ratio):
     for i, (count, size, width) in enumerate(zip(counts, sizes, kernel)):
         if count < 1 or count + width - 1 > size:
             raise ValueError(
-                f"{name}: {count} windows of {width} do not fit into {size} (dimension {i}); take fewer or smaller ones"
+                f"{name}: {count} windows of {width} do not fit into {size} (dimension {i}); use fewer or smaller ones"
             )
     return counts
 

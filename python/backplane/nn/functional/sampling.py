@@ -28,10 +28,10 @@ _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubi
 def channel_shuffle(input, groups):
     """Channels of [N, C, ...], seen as [groups, C / groups], in the order of [C / groups, groups]."""
     if not groups > 0:
-        raise ValueError(f"channel_shuffle: {groups} groups; give 1 or more")
+        raise ValueError(f"channel_shuffle: {groups} groups; pass 1 or more")
     if input.ndim < 3 or input.shape[1] % groups:
         raise ValueError(
-            f"channel_shuffle: the input is {list(input.shape)}; give [N, C, ...] with channels that are divisible into "
+            f"channel_shuffle: the input is {list(input.shape)}; pass [N, C, ...] with channels that are divisible into "
             f"{groups} groups"
         )
     return input.unflatten(1, [groups, input.shape[1] // groups]).transpose(1, 2).flatten(1, 2)
@@ -82,7 +82,7 @@ def interpolate(
         factors = None
         if len(sizes) != rank:
             raise ValueError(
-                f"interpolate: size has {len(sizes)} numbers for an input of {list(input.shape)}; give one, or {rank}"
+                f"interpolate: size has {len(sizes)} numbers for an input of {list(input.shape)}; pass one, or {rank}"
             )
     else:
         factors = (
@@ -92,7 +92,7 @@ def interpolate(
         )
         if len(factors) != rank:
             raise ValueError(
-                f"interpolate: {len(factors)} factors for an input of {list(input.shape)}; give one, or {rank}"
+                f"interpolate: {len(factors)} factors for an input of {list(input.shape)}; pass one, or {rank}"
             )
         sizes = [math.floor(length * factor) for length, factor in zip(input.shape[2:], factors)]
         if recompute_scale_factor or all(
@@ -100,7 +100,7 @@ def interpolate(
         ):
             factors = None
     if any(new < 1 for new in sizes):
-        raise ValueError(f"interpolate: sizes {sizes} of an input of {list(input.shape)}; give sizes of 1 or more")
+        raise ValueError(f"interpolate: sizes {sizes} of an input of {list(input.shape)}; pass sizes of 1 or more")
     if antialias:
         return _antialiased(input, sizes, factors, mode, bool(align_corners))
     if factors is None or mode == "area":
@@ -113,14 +113,14 @@ def interpolate(
 def _check_interpolation(input, size, scale_factor, mode, align_corners):
     if not 3 <= input.ndim <= 5:
         raise ValueError(
-            f"interpolate: the input is {list(input.shape)}; give [N, C, ...] with one to three more dimensions"
+            f"interpolate: the input is {list(input.shape)}; pass [N, C, ...] with one to three more dimensions"
         )
     if mode not in _MODES:
-        raise ValueError(f"interpolate: mode is {mode!r}; give one of {', '.join(map(repr, _MODES))}")
+        raise ValueError(f"interpolate: mode is {mode!r}; pass one of {', '.join(map(repr, _MODES))}")
     if (size is None) == (scale_factor is None):
-        raise ValueError(f"interpolate: size is {size} and scale_factor {scale_factor}; give one of the two")
+        raise ValueError(f"interpolate: size is {size} and scale_factor {scale_factor}; pass one of the two")
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
-        raise ValueError(f"interpolate: align_corners with mode '{mode}', which has none; leave it out")
+        raise ValueError(f"interpolate: mode '{mode}' takes no align_corners; leave it out")
 
 
 def _resampled(input, dim, size, factor, mode, align_corners):
@@ -148,7 +148,7 @@ def _resampled(input, dim, size, factor, mode, align_corners):
 
 def _antialiased(input, sizes, factors, mode, align_corners):
     if mode not in ("bilinear", "bicubic"):
-        raise ValueError(f"interpolate: antialias with mode '{mode}'; take 'bilinear' or 'bicubic'")
+        raise ValueError(f"interpolate: antialias with mode '{mode}'; use 'bilinear' or 'bicubic'")
     kind = "cubic" if mode == "bicubic" else "linear"
     for i, size in enumerate(sizes):
         factor = None if factors is None else factors[i]

@@ -52,9 +52,9 @@ def embedding_bag(
     """
     _refuse_sparse("embedding_bag", sparse)
     if mode not in ("mean", "sum", "max"):
-        raise ValueError(f"embedding_bag: mode is {mode!r}; give 'mean', 'sum' or 'max'")
+        raise ValueError(f"embedding_bag: mode is {mode!r}; pass 'mean', 'sum' or 'max'")
     if mode == "max" and scale_grad_by_freq:
-        raise ValueError("embedding_bag: scale_grad_by_freq with mode 'max'; take 'mean' or 'sum'")
+        raise ValueError("embedding_bag: scale_grad_by_freq with mode 'max'; use 'mean' or 'sum'")
     if padding_idx is not None:
         padding_idx = checked_padding("embedding_bag", padding_idx, weight.shape[0])
     if max_norm is not None or scale_grad_by_freq:

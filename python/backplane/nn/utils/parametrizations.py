@@ -25,7 +25,7 @@ class _WeightNorm(Module):
     def right_inverse(self, value):
         if not -1 <= self.dim < value.ndim:
             raise ValueError(
-                f"weight_norm: no dimension {self.dim} of shape {list(value.shape)}; give one of them, or -1 for all"
+                f"weight_norm: there is no dimension {self.dim} in shape {list(value.shape)}; pass one of its dimensions, or -1 for all"
             )
         if self.dim == -1:
             return _rows["norm"](value), value
@@ -50,7 +50,7 @@ class _SpectralNorm(Module):
         if not -weight.ndim <= dim < weight.ndim:
             raise ValueError(f"spectral_norm: no dimension {dim} of shape {list(weight.shape)}")
         if n_power_iterations <= 0:
-            raise ValueError(f"spectral_norm: n_power_iterations is {n_power_iterations}; give one at least")
+            raise ValueError(f"spectral_norm: n_power_iterations is {n_power_iterations}; pass at least one")
         self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
             with no_grad():
@@ -100,13 +100,13 @@ class _Orthogonal(Module):
     def __init__(self, weight, orthogonal_map, use_trivialization):
         super().__init__()
         if weight.ndim < 2:
-            raise ValueError(f"orthogonal: the member has shape {list(weight.shape)}; give matrices")
+            raise ValueError(f"orthogonal: the member has shape {list(weight.shape)}; pass matrices")
         is_square = weight.shape[-1] == weight.shape[-2] or weight.is_complex()
         self.orthogonal_map = orthogonal_map or ("matrix_exp" if is_square else "householder")
         if self.orthogonal_map not in ("matrix_exp", "cayley", "householder"):
-            raise ValueError(f"orthogonal: no map {orthogonal_map!r}; take 'matrix_exp', 'cayley' or 'householder'")
+            raise ValueError(f"orthogonal: no map {orthogonal_map!r}; use 'matrix_exp', 'cayley' or 'householder'")
         if self.orthogonal_map == "householder" and weight.is_complex():
-            raise ValueError("orthogonal: the map 'householder' is of real tensors; take 'matrix_exp' or 'cayley'")
+            raise ValueError("orthogonal: the map 'householder' is of real tensors; use 'matrix_exp' or 'cayley'")
         base = None
         if use_trivialization:
             longer = max(weight.shape[-2:])

@@ -61,7 +61,7 @@ def _lengths(function, lengths):
     given = lengths.tolist() if isinstance(lengths, Tensor) else list(lengths)
     if isinstance(lengths, Tensor) and (lengths.ndim != 1 or lengths.is_floating_point()):
         raise ValueError(
-            f"{function}: lengths is {lengths.dtype.name} of shape {list(lengths.shape)}; give one int for each "
+            f"{function}: lengths is {lengths.dtype.name} of shape {list(lengths.shape)}; pass one int for each "
             "sequence"
         )
     if not all(isinstance(length, int) for length in given):
@@ -80,18 +80,16 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     """
     all_lengths = _lengths("pack_padded_sequence", lengths)
     if input.ndim < 2:
-        raise ValueError(f"pack_padded_sequence: the input has shape {list(input.shape)}; give [steps, batch, ...]")
+        raise ValueError(f"pack_padded_sequence: the input has shape {list(input.shape)}; pass [steps, batch, ...]")
     batch, steps = input.shape[0 if batch_first else 1], input.shape[1 if batch_first else 0]
     if len(all_lengths) != batch or not batch:
         raise ValueError(
-            f"pack_padded_sequence: {len(all_lengths)} lengths for {batch} sequences; give one for each, and a "
-            "sequence "
-            "at least"
+            f"pack_padded_sequence: {len(all_lengths)} lengths for {batch} sequences; pass one for each, and at least one sequence"
         )
     for i, length in enumerate(all_lengths):
         if not 0 < length <= steps:
             raise ValueError(
-                f"pack_padded_sequence: sequence {i} has length {length} of {steps} steps; give lengths of 1 to these"
+                f"pack_padded_sequence: sequence {i} has length {length} of {steps} steps; pass lengths of 1 to these"
             )
         if enforce_sorted and i and length > all_lengths[i - 1]:
             raise ValueError(
@@ -123,11 +121,11 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     """Sequences [length, ...] as one tensor, [longest, batch, ...] or [batch, longest, ...]."""
     sequences = list(sequences)
     if not sequences:
-        raise ValueError("pad_sequence: no sequence; give one at least")
+        raise ValueError("pad_sequence: no sequence; pass at least one")
     if padding_side not in ("right", "left"):
-        raise ValueError(f"pad_sequence: the padding side is {padding_side!r}; take 'right' or 'left'")
+        raise ValueError(f"pad_sequence: the padding side is {padding_side!r}; use 'right' or 'left'")
     if any(each.ndim == 0 for each in sequences):
-        raise ValueError("pad_sequence: a number is not a sequence; give [length, ...]")
+        raise ValueError("pad_sequence: a number is not a sequence; pass [length, ...]")
     longest = max(each.shape[0] for each in sequences)
     padded = []
     for each in sequences:
@@ -142,7 +140,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first=False):
     all_lengths, dim = _lengths("unpad_sequence", lengths), 0 if batch_first else 1
     if len(all_lengths) != padded_sequences.shape[dim]:
         raise ValueError(
-            f"unpad_sequence: {len(all_lengths)} lengths of {padded_sequences.shape[dim]} sequences; give one for each"
+            f"unpad_sequence: {len(all_lengths)} lengths of {padded_sequences.shape[dim]} sequences; pass one for each"
         )
     return [padded_sequences.select(dim, i).narrow(0, 0, length) for i, length in enumerate(all_lengths)]
 

@@ -10,7 +10,7 @@ def parameters_to_vector(parameters):
     """All elements one behind the other, [count]. Derivatives go through."""
     parameters = list(parameters)
     if not parameters:
-        raise ValueError("parameters_to_vector: no parameter; give one at least")
+        raise ValueError("parameters_to_vector: no parameter; pass at least one")
     return _core.operators["cat"]([each.reshape(-1) for each in parameters])
 
 
