@@ -125,7 +125,7 @@ class Toolchain {
       throw_error(ErrorClass::unsupported, fmt::format("codegen: {}", result.problem));
     if (result.hung)
       throw_error(ErrorClass::internal,
-                  fmt::format("codegen: {} has not come to an end in time and was ended "
+                  fmt::format("codegen: {} did not finish in time and was ended "
                               "(BACKPLANE_COMPILE_SECONDS sets the limit)",
                               program));
     // -1: unknown, where the application ignores SIGCHLD. The next step misses its file then.

@@ -84,7 +84,7 @@ class Compiler : public testing::Test {
   std::string error_when_ended() {
     for (;;) {
       const std::string error = sentence_of([&] { bp::add(x, x); });
-      if (error.find("has not come to an end") == std::string::npos) return error;
+      if (error.find("has not finished") == std::string::npos) return error;
       std::this_thread::sleep_for(milliseconds(50));
     }
   }
@@ -119,7 +119,7 @@ TEST_F(Compiler, a_build_that_hangs_is_given_up_and_others_go_on) {
   compiler.does("sleep 20");
   const auto start = steady_clock::now();
   EXPECT_THAT(sentence_of([&] { bp::add(x, x); }),
-              AllOf(testing::StartsWith("add: add"), HasSubstr("has not come to an end within 1 s"),
+              AllOf(testing::StartsWith("add: add"), HasSubstr("has not finished within 1 s"),
                     HasSubstr("BACKPLANE_COMPILE_SECONDS"), HasSubstr(name)));
   EXPECT_LT(steady_clock::now() - start, milliseconds(2900));
   compiler.has_time();
@@ -134,9 +134,9 @@ TEST_F(Compiler, a_slow_build_is_waited_for_once_and_taken_when_it_is_there) {
   compiler.is_hurried();
   compiler.does("sleep 1.3");
   const auto compiled = bp::codegen::build_counts().compiled;
-  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not finished"));
   const auto start = steady_clock::now();
-  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not finished"));
   EXPECT_LT(steady_clock::now() - start, milliseconds(200));
   EXPECT_EQ(error_when_ended(), "no error");
   expect_adds();
@@ -146,7 +146,7 @@ TEST_F(Compiler, a_slow_build_is_waited_for_once_and_taken_when_it_is_there) {
 TEST_F(Compiler, a_backend_does_not_go_while_its_compiler_is_at_work) {
   compiler.is_hurried();
   compiler.does("sleep 1.3");
-  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not finished"));
   x = {};
   EXPECT_THAT(sentence_of([] { bp::unload_plugin(*bp::find_backend("reference_compiler")); }),
               AllOf(HasSubstr("1 unfinished build of reference_compiler:0")));
@@ -202,7 +202,7 @@ TEST(CompilerProcess, a_lost_device_is_lost_alone) {
 TEST_F(CompilerChild, DISABLED_ends_in_mid_build) {
   compiler.is_hurried();
   compiler.does("sleep 20");
-  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not come to an end"));
+  EXPECT_THAT(sentence_of([&] { bp::add(x, x); }), HasSubstr("has not finished"));
   std::fflush(nullptr);
   std::exit(testing::Test::HasFailure()
                 ? 1

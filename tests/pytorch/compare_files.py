@@ -185,7 +185,7 @@ def write_all(folder):
         torch.save(value, folder / f"{name}.pt")
         files.append((folder / f"{name}.pt", None, sentence))
     torch.save({"a": torch.ones(2)}, folder / "old.pt", _use_new_zipfile_serialization=False)
-    files.append((folder / "old.pt", None, "PyTorch before 1.6"))
+    files.append((folder / "old.pt", None, "before PyTorch 1.6"))
     (folder / "pickle.pt").write_bytes(pickle.dumps({"a": 1}))
     files.append((folder / "pickle.pt", None, "is not a whole zip archive"))
     tensors = {f"{name}.{i}": counted(name, 8 // (i + 1), i) for name in FORMAT_NAMES for i in range(3)}

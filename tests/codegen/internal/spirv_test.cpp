@@ -116,7 +116,7 @@ TEST_F(Spirv, ends_a_program_that_hangs) {
   set("BACKPLANE_CLANG", script("clang", "sleep 30"));
   set("BACKPLANE_OPT", script("opt", "exit 0"));
   set("BACKPLANE_LLVM_SPIRV", script("llvm-spirv", "exit 0"));
-  EXPECT_THAT(error_of("", seconds(1)), HasSubstr("clang has not come to an end in time"));
+  EXPECT_THAT(error_of("", seconds(1)), HasSubstr("clang did not finish in time"));
 }
 
 TEST_F(Spirv, does_not_take_nothing_for_a_module) {

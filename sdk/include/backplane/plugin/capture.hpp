@@ -21,7 +21,7 @@ inline Status refuse_in_recording(bool records, const char* what) {
 //   static Device& Device::of(bp_device*); queue_of(bp_stream*) -> Queue&
 //   Queue: is_recording() -> bool, between the two calls below
 //   Graph: static begin(Device&, Queue&) -> Status; static end(Device&, Queue&, bool keep) ->
-//     Result<unique_ptr<Graph>>, of which none is looked at where it is not kept; replay(Queue&) -> Status; its
+//     Result<unique_ptr<Graph>>, whose result is ignored where it is not kept; replay(Queue&) -> Status; its
 //     destructor waits for the last run, and does nothing to the driver in a forked child
 // begin is called while the stream records nothing, end while it records, and it records nothing afterwards.
 template <class Device, class Graph> constexpr bp_capture capture_of() {

@@ -1,5 +1,5 @@
-// For backends that compile: the table of "bp.compiler" from a backend's own classes, and what most of them say of
-// themselves. Not part of plugin.hpp: include it where it is needed.
+// For backends that compile: the table of "bp.compiler" from a backend's own classes, and what most of them
+// report. Not part of plugin.hpp: include it where it is needed.
 #ifndef BACKPLANE_PLUGIN_COMPILER_HPP
 #define BACKPLANE_PLUGIN_COMPILER_HPP
 

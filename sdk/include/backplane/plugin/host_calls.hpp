@@ -1,4 +1,4 @@
-// For drivers whose streams wait for events and call nothing: a thread that calls functions between the work of a stream, as
+// For drivers whose streams wait for events but cannot call functions: a thread that calls functions between the work of a stream, as
 // "bp.host_calls" asks, and the table of that extension. Not part of plugin.hpp: include it where it is needed.
 #ifndef BACKPLANE_PLUGIN_HOST_CALLS_HPP
 #define BACKPLANE_PLUGIN_HOST_CALLS_HPP

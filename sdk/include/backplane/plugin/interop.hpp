@@ -11,7 +11,7 @@
 
 namespace BP_SDK BP_HIDDEN {
 
-// Whether a kind is that one; a host may give none.
+// Whether `kind` is that one; a host may pass null.
 inline bool is_kind(const char* kind, const char* expected) {
   return kind != nullptr && std::strcmp(kind, expected) == 0;
 }

@@ -24,8 +24,8 @@ template <class Kernel> struct KernelInstance {
 
   // Gives the object what has changed since its last launch: a call with the same tensors sets nothing. The launch has
   // the right number of arguments. `generation` rises whenever an allocation ends, whose handle or address the next
-  // one may have. `set(uint32_t index, const bp_launch_argument&)` gives one to the driver and returns what it says
-  // against it, as std::string: empty for nothing. `name` is the kernel's.
+  // one may have. `set(uint32_t index, const bp_launch_argument&)` passes one to the driver and returns what the
+  // driver complains of, as std::string, or an empty one. `name` is the kernel's.
   template <class Set>
   Status set_arguments(const char* name, const bp_launch& launch, uint64_t generation, Set set) {
     if (generation_ != generation) {
@@ -69,7 +69,7 @@ template <class Kernel> struct KernelInstance {
       }
     }
 
-    uint32_t kind = 0;  // 0: nothing that is known
+    uint32_t kind = 0;  // 0: unknown
     bp_handle handle = 0;
     std::vector<char> bytes;
   };
@@ -93,7 +93,7 @@ template <class Instance> class KernelInstances {
     count_ = 1;
   }
 
-  // One that nobody uses, its mutex locked. `make()` returns a std::unique_ptr<Instance> for one more, null if the
+  // A free object, its mutex locked. `make()` returns a std::unique_ptr<Instance> for one more, null if the
   // driver makes none; then, and where there are enough, it waits for the first.
   template <class Make> Instance& take(Make make) {
     do {

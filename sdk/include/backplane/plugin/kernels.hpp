@@ -239,9 +239,9 @@ template <class F> using Pointee = std::remove_pointer_t<decltype(+std::declval<
 
 }  // namespace detail
 
-// ---- What is said of a kernel ------------------------------------------------------------------------
+// ---- What a kernel declares --------------------------------------------------------------------------
 
-// Without a word on them: layouts are contiguous, dtypes must be said, nothing else is promised. `place`
+// By default layouts are contiguous and nothing else is promised; dtypes must be given. `place`
 // names one argument or output, as in .dtypes(bp::op::gather::place::index, bp::i64).
 template <class Op> class KernelBuilder {
  public:
@@ -275,7 +275,7 @@ template <class Op> class KernelBuilder {
     return *this;
   }
 
-  // Of all tensors, outputs too: each is in one of these memories of the device, by number; main memory, 0, if not said.
+  // Of all tensors, outputs too: each is in one of these memories of the device, by number; by default in main memory, 0.
   // The host copies operands from another one, and allocates outputs in the first of these that suits.
   template <class... More> KernelBuilder& spaces(uint32_t first, More... more) {
     for_each_tensor([&](size_t index) { at(index).spaces = bits_of(first, more...); });
@@ -286,7 +286,7 @@ template <class Op> class KernelBuilder {
     return *this;
   }
 
-  // Both ends belong to it.
+  // Both ends are included.
   KernelBuilder& rank(place where, uint8_t lowest, uint8_t highest) {
     at(where).min_rank = lowest;
     at(where).max_rank = highest;
@@ -298,7 +298,7 @@ template <class Op> class KernelBuilder {
     return *this;
   }
 
-  // The highest that accepts a call takes it; 0 if not said.
+  // The highest that accepts a call takes it; 0 by default.
   KernelBuilder& priority(int32_t value) {
     record_->kernel.priority = value;
     return *this;
@@ -311,7 +311,7 @@ template <class Op> class KernelBuilder {
   KernelBuilder& scratch() { return set(BP_KERNEL_SCRATCH); }    // asks for Call::workspace
 
   // `function` has the kernel's parameters and returns bool; it looks at the actual call, whose outputs
-  // have no memory yet. No sends the call to the next candidate.
+  // have no memory yet. Where it returns false, the call goes to the next candidate.
   template <class F> KernelBuilder& supports(F function) {
     using Written = detail::Pointee<F>;
     if constexpr (detail::fits<Op, Written, bool>()) {

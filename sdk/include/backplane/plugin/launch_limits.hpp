@@ -1,5 +1,5 @@
-// For backends that compile: what a device or a kernel allows to one launch, whether a launch keeps to it, and what is
-// said of one that does not. Not part of plugin.hpp: include it where it is needed.
+// For backends that compile: what a device or a kernel allows to one launch, whether a launch keeps to it, and the
+// error for one that does not. Not part of plugin.hpp: include it where it is needed.
 #ifndef BACKPLANE_PLUGIN_LAUNCH_LIMITS_HPP
 #define BACKPLANE_PLUGIN_LAUNCH_LIMITS_HPP
 

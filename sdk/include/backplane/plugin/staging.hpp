@@ -17,7 +17,7 @@ namespace BP_SDK BP_HIDDEN {
 // what says when the device is done with it. Threads: any; the functions wait for each other.
 template <class Piece> class StagedCopies {
  public:
-  // Less goes straight: drivers keep small pieces by themselves.
+  // Smaller copies go directly: drivers stage small pieces themselves.
   static constexpr uint64_t least_bytes = uint64_t{64} << 10;
   static constexpr uint64_t piece_bytes = uint64_t{4} << 20;
 
@@ -26,8 +26,8 @@ template <class Piece> class StagedCopies {
 
   // Both take two functions of the backend's, which return a Status:
   //   wait(Piece&): returns when the device is done with the piece, at once if it never had it
-  //   give(Piece&, uint64_t offset, uint64_t bytes): gives the queue a copy of so many bytes between the piece's begin
-  //     and `offset` of the device's memory, until whose end the piece is busy
+  //   give(Piece&, uint64_t offset, uint64_t bytes): queues a copy of so many bytes between the piece's begin
+  //     and `offset` of the device's memory; the piece is busy until it ends
   //
   // To the device. `from` has been read when it returns; the last pieces may be on their way.
   template <class Wait, class Give>

@@ -53,7 +53,7 @@ template <class Measure> uint32_t fastest_way(const Choice& choice, Measure meas
   return tuner->ask(&host(), &question);
 }
 
-// The same for who compares the ways himself: `decide(uint32_t& way)` returns a Status; what is decided is kept.
+// The same for callers that compare the ways themselves: `decide(uint32_t& way)` returns a Status; what is decided is kept.
 template <class Decide> uint32_t kept_way(const Choice& choice, Decide decide) {
   const bp_tuner* const tuner = detail::tuner();
   if (tuner == nullptr) {
