@@ -49,36 +49,27 @@ Tensor made_of(const char* op, const std::vector<double>& numbers, std::optional
   });
 }
 
-// The weights of 1, and of the cosines of one and two turns.
-struct Cosines {
-  double zeroth, first, second;
-};
-Tensor window(const char* op, std::int64_t length, bool periodic, Cosines weights,
-              std::optional<Dtype> dtype, std::optional<Device> device) {
+// A window whose numbers are a function of how much of it, from 0 to 1, lies before them.
+template <class F>
+Tensor window(const char* op, std::int64_t length, bool periodic, std::optional<Dtype> dtype,
+              std::optional<Device> device, F&& number) {
   std::vector<double> numbers = room_for(op, length);
   if (length == 1) numbers[0] = 1;
   const std::int64_t steps = periodic ? length : length - 1;
-  for (std::int64_t i = 0; length > 1 && i < length; ++i) {
-    const double turn = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(steps);
+  for (std::int64_t i = 0; length > 1 && i < length; ++i)
     numbers[static_cast<std::size_t>(i)] =
-        weights.zeroth - weights.first * std::cos(turn) + weights.second * std::cos(2 * turn);
-  }
+        number(static_cast<double>(i) / static_cast<double>(steps));
   return made_of(op, numbers, dtype, device);
 }
 
-// A window whose numbers are a function of their place, from -1 to 1.
-template <class F>
-Tensor curved(const char* op, std::int64_t length, bool periodic, const TensorOptions& options,
-              F&& curve) {
-  std::vector<double> numbers = room_for(op, length);
-  const std::int64_t steps = periodic ? length : length - 1;
-  for (std::int64_t i = 0; i < length; ++i) {
-    const double x =
-        2 * static_cast<double>(i) / static_cast<double>(std::max<std::int64_t>(1, steps)) - 1;
-    numbers[static_cast<std::size_t>(i)] = length > 1 ? curve(x) : 1;
+// The weights of 1, and of the cosines of one and two turns.
+struct Cosines {
+  double zeroth, first, second;
+  double operator()(double before) const {
+    const double turn = 2 * std::numbers::pi * before;
+    return zeroth - first * std::cos(turn) + second * std::cos(2 * turn);
   }
-  return made_of(op, numbers, options.dtype, options.device);
-}
+};
 
 Tensor frequencies(const char* op, std::int64_t n, double d, std::int64_t first, std::int64_t count,
                    std::optional<Dtype> dtype, std::optional<Device> device) {
@@ -193,30 +184,33 @@ Tensor logspace(double start, double end, std::int64_t steps, double base,
 
 Tensor hann_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype,
                    std::optional<Device> device) {
-  return window("hann_window", window_length, periodic, {0.5, 0.5, 0}, dtype, device);
+  return window("hann_window", window_length, periodic, dtype, device, Cosines{0.5, 0.5, 0});
 }
 
 Tensor hamming_window(std::int64_t window_length, bool periodic, double alpha, double beta,
                       std::optional<Dtype> dtype, std::optional<Device> device) {
-  return window("hamming_window", window_length, periodic, {alpha, beta, 0}, dtype, device);
+  return window("hamming_window", window_length, periodic, dtype, device, Cosines{alpha, beta, 0});
 }
 
 Tensor blackman_window(std::int64_t window_length, bool periodic, std::optional<Dtype> dtype,
                        std::optional<Device> device) {
-  return window("blackman_window", window_length, periodic, {0.42, 0.5, 0.08}, dtype, device);
+  return window("blackman_window", window_length, periodic, dtype, device,
+                Cosines{0.42, 0.5, 0.08});
 }
 
 Tensor bartlett_window(std::int64_t window_length, bool periodic, const TensorOptions& options) {
-  return curved("bartlett_window", window_length, periodic, options,
-                [](double x) { return 1 - std::abs(x); });
+  return window("bartlett_window", window_length, periodic, options.dtype, options.device,
+                [](double before) { return 1 - std::abs(2 * before - 1); });
 }
 
 Tensor kaiser_window(std::int64_t window_length, bool periodic, double beta,
                      const TensorOptions& options) {
   const auto i0 = [](double x) { return std::cyl_bessel_i(0, std::abs(x)); };
-  return curved("kaiser_window", window_length, periodic, options, [&](double x) {
-    return i0(beta * std::sqrt(std::max(0.0, 1 - x * x))) / i0(beta);
-  });
+  return window("kaiser_window", window_length, periodic, options.dtype, options.device,
+                [&](double before) {
+                  const double x = 2 * before - 1;
+                  return i0(beta * std::sqrt(std::max(0.0, 1 - x * x))) / i0(beta);
+                });
 }
 
 Tensor mel_weight_matrix(std::int64_t num_mel_bins, std::int64_t dft_length,

@@ -18,6 +18,7 @@ inline constexpr int64_t reduction_elements = 1 << 15;  // less work for each th
 inline constexpr int64_t softmax_elements = 1 << 13;    // more of it
 inline constexpr int64_t norm_elements = 1 << 13;
 inline constexpr int64_t pooled_elements = 1 << 16;  // read for windows
+inline constexpr int64_t pooled_channels = 64;       // that one thread adds up together
 inline constexpr int64_t batch_norm_elements = 1 << 14;
 inline constexpr int64_t optimizer_elements = 1 << 14;
 inline constexpr int64_t fourier_elements = 1 << 11;

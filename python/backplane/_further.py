@@ -3,7 +3,8 @@
 import math
 
 from . import _core, _named
-from ._core import Tensor
+from ._core import Tensor, forms as _forms
+from ._creation import _leaf
 
 _rows = _core.operators
 _indices = range  # Python's, since PyTorch has one of its own
@@ -280,32 +281,14 @@ def vmap(func, in_dims=0, out_dims=0, randomness="same"):
 # --- Creation ---------------------------------------------------------------------------------------------------------
 
 
-def _made(values, dtype, device, requires_grad):
-    made = values.to(device, dtype or _core.get_default_dtype())
-    return made.requires_grad_() if requires_grad else made
-
-
 def bartlett_window(window_length, periodic=True, *, dtype=None, device=None, requires_grad=False):
     """[window_length]: a triangle from 0 to 1 and back; a periodic one ends one step before it would start again."""
-    return _made(_window(window_length, periodic, lambda x: 1 - x.abs()), dtype, device, requires_grad)
+    return _leaf(_forms.window("bartlett", window_length, periodic, 0, 0, dtype, device), requires_grad)
 
 
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, device=None, requires_grad=False):
     """[window_length]: i0(beta sqrt(1 - x^2)) / i0(beta), x from -1 to 1."""
-
-    def curve(x):
-        return _rows["i0"](beta * (1 - x * x).clamp_min(0).sqrt()) / _rows["i0"](_rows["full_like"](x, beta))
-
-    return _made(_window(window_length, periodic, curve), dtype, device, requires_grad)
-
-
-def _window(length, periodic, curve):
-    if length < 0:
-        raise ValueError(f"window_length is {length}; give 0 or more")
-    if length <= 1:
-        return _rows["ones"]([length], dtype=_core.float64)
-    x = _rows["arange"](0, length, 1, dtype=_core.float64) * (2 / (length if periodic else length - 1)) - 1
-    return curve(x)
+    return _leaf(_forms.window("kaiser", window_length, periodic, 0, beta, dtype, device), requires_grad)
 
 
 def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
@@ -315,8 +298,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False)
         raise ValueError(f"empty_strided: size {size} and stride {stride}; give as many of both, none negative")
     count = 0 if 0 in size else 1 + sum((n - 1) * step for n, step in zip(size, stride))
     made = _rows["empty"]([count], dtype=dtype, device=device).as_strided(size, stride)
-    made = made.detach()
-    return made.requires_grad_() if requires_grad else made
+    return _leaf(made.detach(), requires_grad)
 
 
 def range(start, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
@@ -326,7 +308,7 @@ def range(start, end=None, step=1, *, dtype=None, device=None, requires_grad=Fal
         raise ValueError(f"range: from {start} to {end} by {step} there is nothing; change the step's sign")
     count = math.floor((end - start) / step) + 1
     values = _rows["arange"](0, count, 1, dtype=_core.float64) * step + start
-    return _made(values, dtype, device, requires_grad)
+    return _leaf(values.to(device, dtype or _core.get_default_dtype()), requires_grad)
 
 
 __all__ = """addbmm as_strided_scatter bartlett_window chain_matmul combinations cumulative_trapezoid diagflat diagonal_scatter

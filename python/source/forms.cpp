@@ -94,6 +94,8 @@ void add_factories(nb::module_& forms) {
         return without_gil([&] {
           if (kind == "hann") return hann_window(length, periodic, type, where);
           if (kind == "blackman") return blackman_window(length, periodic, type, where);
+          if (kind == "bartlett") return bartlett_window(length, periodic, {type, where});
+          if (kind == "kaiser") return kaiser_window(length, periodic, beta, {type, where});
           return hamming_window(length, periodic, alpha, beta, type, where);
         });
       },

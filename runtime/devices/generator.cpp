@@ -118,8 +118,7 @@ PhiloxState draw_from(Generator* generator, Device device, std::uint64_t num_wor
   const std::optional<Device> own = generator ? generator->device() : device;
   BP_CHECK(!own || *own == device,
            "the generator belongs to {} and the numbers are drawn on {}; pass one of that device, "
-           "or one "
-           "made without a device",
+           "or one made without a device",
            device_name(*own), device_name(device));
   return (generator ? *generator : default_generator(device)).reserve(num_words);
 }

@@ -11,9 +11,6 @@
 namespace bp::cpu {
 namespace {
 
-// As many channels are taken at once where they lie next to each other: more would leave threads idle with a small batch.
-constexpr int64_t most_channels = 64;
-
 // A tensor of planes, row-major or channels last; its strides follow from its shape.
 template <class T> struct Planes {
   T* data;
@@ -61,7 +58,7 @@ void add_to_channels(const MaxPoolGradient<T>& g, int64_t n, int64_t first, int6
 
 template <class T> void add_all(const MaxPoolGradient<T>& g) {
   const bool by_planes = g.result.step == 1;
-  const int64_t together = by_planes ? 1 : std::min(g.channels, most_channels);
+  const int64_t together = by_planes ? 1 : std::min(g.channels, constants::pooled_channels);
   const int64_t blocks = divide_up(g.channels, together);
   const int64_t work = together * (g.indices.size + g.result.size);
   parallel_for(g.batch * blocks, std::max<int64_t>(1, constants::pooled_elements / work),

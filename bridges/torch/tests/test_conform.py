@@ -54,6 +54,24 @@ def test_a_planted_fault_is_found(tmp_path):
     assert "backplane conform --through pytorch --profile quick --filter 'pytorch:mm[f32]' --device exam:0 --plugin" in junit
 
 
+def test_float64_says_whose_error_a_difference_is():
+    sys.path.append(str(Path(__file__).resolve().parents[3] / "conformance" / "through"))
+    import torch
+    from samples import without_own_errors
+
+    def left(ours, theirs, exact):
+        return without_own_errors(torch, torch.tensor(ours), torch.tensor(theirs), torch.tensor(exact, dtype=torch.float64))[0].tolist()
+
+    nan, inf = float("nan"), float("inf")
+    assert left([1.0, 2.0], [1.0, 2.5], [1.0, 2.0]) == [1, 2]
+    assert left([1.0, 3.0], [nan, 2.0], [1.0, 2.0]) == [1, 2]  # our second element stays wrong, whatever PyTorch's first one is
+    assert left([nan, inf], [1.0, 2.0], [1.0, -inf]) == [1, 2]
+    assert left([nan], [1.0], [nan]) != [1]
+    shapes = without_own_errors(torch, torch.ones(2), torch.zeros(3), torch.ones(3, dtype=torch.float64))
+    assert shapes[0].tolist() == [0, 0, 0]
+    assert without_own_errors(torch, torch.ones(2), torch.zeros(2), []).tolist() == [0, 0]
+
+
 def test_what_ends_its_process_is_named_and_the_run_goes_on(tmp_path):
     plant = ("--plugin", EXAM, "--env", "BACKPLANE_EXAM_FAULT=aborts_on_dtype")
     done = through("exam:0", tmp_path, "--full", "--filter", "neg", "--filter", "exp", *plant)
