@@ -19,7 +19,7 @@ PATTERNS = {re.compile(pattern.replace(" ", GAP)): advice for pattern, advice in
 WRITTEN = ("*.md", "*.txt", "*.py", "*.pyi", "*.yaml", "*.cmake", "dev", *rule.CODE)
 ELSEWHERE = ("sdk/snapshots", "docs/conformance_exam.md")  # frozen; written by the exam, which runs for an hour
 GUIDES = ("install", "write_a_backend", "add_an_operator", "conformance", "devices", "memory", "nn", "optim", "data", "amp", "serialize", "python",
-          "torch", "interop", "level_zero", "notes/capture")  # fmt: skip
+          "torch", "interop", "level_zero", "notes/capture", "abi", "examples", "testing", "tuning", "onnxruntime", "environment")  # fmt: skip
 
 broken, checked = [], 0
 for file in rule.files(*WRITTEN):
