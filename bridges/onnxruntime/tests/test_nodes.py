@@ -1,4 +1,4 @@
-"""A quarter of ONNX's node tests on cpu, and an eighth on opencl; all of them: node_tests.py."""
+"""A quarter of ONNX's node tests on cpu, and a sixteenth on opencl; all of them: node_tests.py."""
 
 import re
 import subprocess

@@ -47,7 +47,7 @@ class Worker:
     def __init__(self, arguments):
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--worker", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, bufsize=1,
+            stderr=subprocess.DEVNULL, text=True, bufsize=1, env={"OMP_NUM_THREADS": "1", **os.environ},
         )  # fmt: skip
         self.process.stdout.readline()
 
@@ -108,6 +108,23 @@ def summary(report):
     return "\n".join(lines)
 
 
+# By dtype, what PyTorch's samples call wrong, and why that is not to be mended here.
+KNOWN = {
+    "chalf": "there is no complex32",
+    "special.bessel_j0 float64": "mpmath agrees with ours, and not with PyTorch's (tests/core_ops/bessel_test.cpp)",
+    "special.bessel_y1 float64": "mpmath agrees with ours, and not with PyTorch's (tests/core_ops/bessel_test.cpp)",
+}
+
+
+def faults(dtypes, derivatives, part, parts):
+    """{operator and dtype: its first fault}, for a part of the operators; without those of KNOWN. For tests."""
+    found = run(argparse.Namespace(device="backplane:0", dtypes=dtypes, backward=derivatives, match="", part=part, of=parts))
+    assert len(found) > 50, f"only {len(found)} operators were tried"
+    return {
+        key: answer["wrong"][0] for key, answer in found.items() if answer["wrong"] and key not in KNOWN and key.split()[0] not in KNOWN
+    }  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="backplane:0")
@@ -133,5 +150,4 @@ def main():
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""The column `aten` and the recipes against this PyTorch; a part of OpInfo's samples, all of which `opinfo.py` tries."""
+"""The column `aten` and the recipes against this PyTorch, and what its samples do not try."""
 
 import subprocess
 import sys
@@ -30,14 +30,6 @@ def test_no_composite_operator_is_hidden():
 def test_the_page_of_all_operators_is_current():
     done = subprocess.run([sys.executable, HERE / "coverage_page.py", "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("part", [36])  # one in sixty of the operators
-@pytest.mark.parametrize("backward", [False, True])
-def test_samples_are_right(part, backward):
-    options = ["--part", str(part), "--of", "60", "--dtypes", "float32"] + (["--backward"] if backward else [])
-    found = subprocess.run([sys.executable, HERE / "opinfo.py", *options], capture_output=True, text=True, check=True).stdout
-    assert ":" not in found.replace("float32: ", ""), found
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3, 4)])
