@@ -1,6 +1,4 @@
 // Boxed calls: arguments as a stack of values, checked against the schema.
-#include <array>
-
 #include <backplane/dispatcher/argument_check.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
@@ -91,14 +89,18 @@ bp_value TensorListValue::value() const {
   return v;
 }
 
-std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args) {
+namespace {
+
+constexpr std::size_t most_arguments = 64;  // of a schema
+
+// All arguments of the call in schema order: those given, checked, and the defaults of the others.
+std::uint32_t complete(const Operator& op, std::span<const bp_value> args, bp_value* values) {
   if (!op.registered.load(std::memory_order_acquire)) ensure_operators();
   const auto& arguments = op.schema->arguments;
   BP_CHECK(args.size() <= arguments.size(), "{}: takes {} arguments, got {}; the schema is {}",
            op.name(), arguments.size(), args.size(), op.schema->text);
-  std::array<bp_value, 64> values{};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (i < args.size()) {
+    if (i < args.size() && args[i].tag != default_argument) {
       check_argument(op, i, args[i]);
       values[i] = args[i];
     } else {
@@ -110,7 +112,46 @@ std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args) {
     if (arguments[i].type == ArgumentType::real && values[i].tag == BP_INT)
       values[i] = value_of(static_cast<double>(values[i].u.i));
   }
-  return call_all(op, values.data(), static_cast<std::uint32_t>(arguments.size()));
+  return static_cast<std::uint32_t>(arguments.size());
+}
+
+// Of an operator with one result, by the shortest path that there is for its kind.
+void call_for_one(Operator& op, bp_value* values, std::uint32_t count, Tensor& result) {
+  if (op.kind == BP_KIND_POINTWISE) {
+    if (result.defined())
+      call_pointwise_into(op, values, count, result);
+    else
+      result = call_pointwise(op, values, count);
+  } else if (result.defined()) {
+    call_one_into(op, values, count, result);
+  } else {
+    result = op.view ? call_view(op, values, count) : call_one(op, values, count);
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args) {
+  bp_value values[most_arguments];
+  return call_all(op, values, complete(op, args, values));
+}
+
+void call_boxed(Operator& op, std::span<const bp_value> args, std::span<Tensor> results) {
+  bp_value values[most_arguments];
+  const std::uint32_t count = complete(op, args, values);
+  if (results.size() == 1 && op.schema->returns.size() == 1 && !op.count) [[likely]]
+    return call_for_one(op, values, count, results[0]);
+  const std::uint32_t wanted = num_results_of(op, values, count);
+  BP_CHECK(results.size() == wanted,
+           "{}: there is room for {} results, and the call has {}; the schema is {}", op.name(),
+           results.size(), wanted, op.schema->text);
+  dispatch(Call{op, values, count, results.data(), wanted});
+}
+
+std::uint32_t num_boxed_results(Operator& op, std::span<const bp_value> args) {
+  bp_value values[most_arguments];
+  const std::uint32_t count = complete(op, args, values);
+  return num_results_of(op, values, count);
 }
 
 std::vector<Tensor> call_boxed(std::string_view name, std::initializer_list<bp_value> args) {

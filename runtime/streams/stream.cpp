@@ -179,6 +179,7 @@ StreamState* take_stream(DeviceState& state, std::int32_t priority) {
   StreamState* stream = made.get();
   const std::lock_guard lock(state.mutex);
   stream->id = static_cast<std::uint32_t>(state.streams.size());
+  stream->refs.store(0, std::memory_order_relaxed);      // nobody finds it before its maker has it
   state.idle_streams.reserve(state.streams.size() + 1);  // so that giving back cannot fail
   state.streams.push_back(std::move(made));
   return stream;
@@ -437,8 +438,24 @@ Stream Stream::default_of(Device device) {
   return stream;
 }
 
+Stream Stream::numbered(Device device, std::uint32_t number) {
+  DeviceState& state = state_of(device_record(device));
+  Stream stream;
+  {
+    const std::lock_guard lock(state.mutex);
+    if (number < state.streams.size() && try_retain(*state.streams[number]))
+      stream.impl_ = state.streams[number].get();
+  }
+  BP_CHECK(stream.impl_, "stream {} of {} is not in use; make one, and keep it while you name it",
+           number, state.name);
+  return stream;
+}
+
 Device Stream::device() const {
   return impl_->record->device;
+}
+std::uint32_t Stream::number() const {
+  return impl_->id;
 }
 bool Stream::query() const {
   return query_stream(*impl_);

@@ -1,5 +1,6 @@
 // needs: cpu
 // What a call in its steady state takes from the heap: nothing.
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
@@ -51,6 +52,19 @@ TEST_F(CallPath, an_add_allocates_nothing_but_its_result) {
 TEST_F(CallPath, in_place_and_out_allocate_nothing) {
   EXPECT_EQ(allocations_of([&] { bp::mul_(a, b); }), 0u);
   EXPECT_EQ(allocations_of([&] { bp::sub_out(out, a, b); }), 0u);
+}
+
+TEST_F(CallPath, boxed_calls_allocate_nothing) {
+  bp::Operator& op = *bp::find_operator("add");
+  const bp_value args[] = {bp::value_of(a), bp::value_of(b)};
+  std::array<Tensor, 1> result = {out};
+  EXPECT_EQ(allocations_of([&] { bp::call_boxed(op, args, result); }), 0u);
+  EXPECT_TRUE(result[0].is_same(out));
+  EXPECT_EQ(allocations_of([&] {
+              result[0] = {};
+              bp::call_boxed(op, args, result);
+            }),
+            0u);
 }
 
 TEST_F(CallPath, views_allocate_nothing) {

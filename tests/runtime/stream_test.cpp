@@ -47,6 +47,21 @@ TEST_F(Streams, dropped_ones_are_used_again) {
   EXPECT_EQ(fake.num_streams, 4);
 }
 
+TEST_F(Streams, those_in_use_are_found_by_number) {
+  EXPECT_EQ(Stream::numbered(device(), 0).impl(), open().default_stream);
+  std::uint32_t number = 0;
+  {
+    const Stream stream(device()), other(device());
+    number = stream.number();
+    EXPECT_NE(number, other.number());
+    EXPECT_EQ(Stream::numbered(device(), number).impl(), stream.impl());
+    EXPECT_EQ(stream.impl()->refs.load(), 1u);
+  }
+  EXPECT_THROW(Stream::numbered(device(), number), Error);
+  EXPECT_THROW(Stream::numbered(device(), 12345), Error);
+  EXPECT_EQ(Stream(device()).number(), number);
+}
+
 TEST_F(Streams, a_backend_without_them_has_one) {
   FakePlugin plain("plain");
   const Registered only(plain);

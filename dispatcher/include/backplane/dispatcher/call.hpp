@@ -123,9 +123,15 @@ BP_API std::uint32_t num_results_of(Operator& op, bp_value* args, std::uint32_t 
 // All results of a call; those of a Tensor[] come last.
 BP_API std::vector<Tensor> call_all(Operator& op, bp_value* args, std::uint32_t num_args);
 
-// Boxed calls, for custom operators, bindings and tools. Omitted arguments take their defaults. Throws bad_argument
-// naming operator and argument if one is missing, unexpected or of the wrong type.
+// Boxed calls, for custom operators, bindings and tools. Arguments that are omitted at the end, or have this tag, take their
+// defaults. Throws bad_argument naming operator and argument if one is missing, unexpected or of the wrong type.
+inline constexpr std::uint32_t default_argument = 0xffffffffu;
 BP_API std::vector<Tensor> call_boxed(Operator& op, std::span<const bp_value> args);
 BP_API std::vector<Tensor> call_boxed(std::string_view op, std::initializer_list<bp_value> args);
+// The same with results as Call has them: those that are defined are written into (out=, in place), the others are made.
+// Allocates nothing besides.
+BP_API void call_boxed(Operator& op, std::span<const bp_value> args, std::span<Tensor> results);
+// What num_results_of says of such arguments.
+BP_API std::uint32_t num_boxed_results(Operator& op, std::span<const bp_value> args);
 
 }  // namespace bp

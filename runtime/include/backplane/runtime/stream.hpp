@@ -47,8 +47,12 @@ class BP_API Stream {
   ~Stream();
   static Stream current(Device device);
   static Stream default_of(Device device);
+  // The one that has this number; 0 is the default one's. Throws bad_argument if no stream in use has it.
+  static Stream numbered(Device device, std::uint32_t number);
 
   Device device() const;
+  // Among the device's streams; given again once the stream is gone.
+  std::uint32_t number() const;
   // True if all its work is done; throws the first error of that work, once.
   bool query() const;
   // Waits for all its work; throws the first error of that work, once, with the operator's name. An error of a stream
