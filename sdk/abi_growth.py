@@ -2,7 +2,7 @@
 import re
 
 # Counts and versions rise with what they count.
-RISING = re.compile(r"BP_ABI_LEVEL|BP_NUM_\w+|BP_\w+_VERSION")
+RISING = re.compile(r"BP_(ABI|CLIENT)_LEVEL|BP_NUM_\w+|BP_\w+_VERSION")
 
 
 def parse(lock):
@@ -23,8 +23,12 @@ def parse(lock):
     return entries
 
 
+def level_name(entries):
+    return next(name for name in ("BP_ABI_LEVEL", "BP_CLIENT_LEVEL") if name in entries)
+
+
 def level_of(entries):
-    return int(entries["BP_ABI_LEVEL"][1][0])
+    return int(entries[level_name(entries)][1][0])
 
 
 def grows(fields):
@@ -36,8 +40,9 @@ def refusals(old, new, what):
     """Sentences: what in `new` breaks the promise that `old`, called `what`, has given."""
     is_higher = level_of(new) > level_of(old)
     broken = []
+    level = level_name(new)
     if level_of(new) < level_of(old):
-        broken.append(f"BP_ABI_LEVEL is {level_of(new)}, below that of {what}, {level_of(old)}")
+        broken.append(f"{level} is {level_of(new)}, below that of {what}, {level_of(old)}")
     for name, (kind, content) in old.items():
         if name not in new or new[name][0] != kind:
             broken.append(f"{name} is in {what}, and was removed, renamed or made something else")
@@ -47,7 +52,7 @@ def refusals(old, new, what):
             broken.append(f"{name} is {content[0]} in {what}, and was changed to {new[name][1][0]}")
     added = [name for name in new if name not in old]
     if added and not is_higher:
-        broken.append(f"{added[0]} is new, but BP_ABI_LEVEL is that of {what}, {level_of(old)}; raise it")
+        broken.append(f"{added[0]} is new, but {level} is that of {what}, {level_of(old)}; raise it")
     return broken
 
 
@@ -60,7 +65,7 @@ def refused_fields(name, old, new, is_higher, what):
     if not grows(old):
         return [f"{name} is frozen as in {what}: it does not say its own size"]
     if not is_higher:
-        return [f"{name} has grown, but BP_ABI_LEVEL is that of {what}; raise it"]
+        return [f"{name} has grown, but the level is that of {what}; raise it"]
     if len(new) > len(old) and int(new[len(old)].split()[0]) < int(old[0]):
         return [f"{name}: '{new[len(old)]}' lies in what was padding in {what}: nobody could tell whether it is there"]
     return []

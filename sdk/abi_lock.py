@@ -17,60 +17,83 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
+from typing import Callable
 
 import abi_growth
 
-TITLE = "# What the ABI promises on 64-bit machines. Made by sdk/abi_lock.py --write; offsets and sizes in bytes.\n"
-SIZES = "runtime/include/backplane/runtime/generated/abi_sizes.hpp"
+
+@dataclass
+class Interface:
+    """Headers whose declarations are a promise: `folder` has them in include/, beside the lock and the snapshots/."""
+
+    folder: pathlib.Path
+    lock: str  # the file's name
+    title: str  # its first line
+    headers: Callable  # of an include folder: what it describes, relative to that
+    tool: str  # how a person runs it
+    section: str  # of CHANGELOG.md
+    includes: tuple = ()  # folders that the headers include from, besides their own
+    derived: Callable = lambda locks: {}  # {path: text} of other files made from all locks
+
+    def text_of(self, include):
+        return self.title + describe(include, self.headers(include), self.includes)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    folder = pathlib.Path(__file__).resolve().parent
+    title = "# What the ABI promises on 64-bit machines. Made by sdk/abi_lock.py --write; offsets and sizes in bytes.\n"
+    sizes = folder.parent / "runtime/include/backplane/runtime/generated/abi_sizes.hpp"
+    return run_command(Interface(folder, "abi.lock", title, headers, "sdk/abi_lock.py", "ABI",
+                                 derived=lambda locks: {sizes: sizes_header(locks)}))  # fmt: skip
+
+
+def run_command(interface):
+    parser = argparse.ArgumentParser()
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true")
     action.add_argument("--check", action="store_true")
     action.add_argument("--release", metavar="VERSION")
-    parser.add_argument("--sdk", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent)
     arguments = parser.parse_args()
 
-    sdk = arguments.sdk
-    text = TITLE + describe(sdk / "include")
-    snapshots = {folder.name: (folder / "abi.lock").read_text() for folder in sorted((sdk / "snapshots").glob("*.*"))}
+    folder, name = interface.folder, interface.lock
+    text = interface.text_of(folder / "include")
+    snapshots = {each.name: (each / name).read_text() for each in sorted((folder / "snapshots").glob("*.*"))}
     today = abi_growth.parse(text)
     refused = list(abi_growth.padded(today))
     for version, lock in snapshots.items():
         refused += abi_growth.refusals(abi_growth.parse(lock), today, version)
-        if TITLE + describe(sdk / "snapshots" / version) != lock:
-            refused.append(f"snapshots/{version} was changed: its headers are not what its abi.lock says")
+        if interface.text_of(folder / "snapshots" / version) != lock:
+            refused.append(f"snapshots/{version} was changed: its headers are not what its {name} says")
     if refused:
         print("\n".join(refused))
         return 1
     if arguments.release:
-        return release(sdk, arguments.release, text, snapshots)
-    written = {sdk / "abi.lock": text, sdk.parent / SIZES: sizes_header([*snapshots.values(), text])}
+        return release(interface, arguments.release, text, snapshots)
+    written = {folder / name: text, **interface.derived([*snapshots.values(), text])}
     if arguments.check:
-        return max(check(path, content) for path, content in written.items())
+        return max(check(interface, path, content) for path, content in written.items())
     for path, content in written.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     return 0
 
 
-def release(sdk, version, text, snapshots):
+def release(interface, version, text, snapshots):
     if any(abi_growth.level_of(abi_growth.parse(lock)) == abi_growth.level_of(abi_growth.parse(text)) for lock in snapshots.values()):
-        print(f"{version}: another snapshot has this level already; raise BP_ABI_LEVEL with what it adds")
+        print(f"{version}: another snapshot has this level already; raise {abi_growth.level_name(abi_growth.parse(text))} with what it adds")
         return 1
-    folder = sdk / "snapshots" / version
-    for header in headers(sdk / "include"):
+    include, folder = interface.folder / "include", interface.folder / "snapshots" / version
+    for header in interface.headers(include):
         (folder / header).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(sdk / "include" / header, folder / header)
-    (folder / "abi.lock").write_text(text)
+        shutil.copy(include / header, folder / header)
+    (folder / interface.lock).write_text(text)
     return 0
 
 
-def check(path, text):
+def check(interface, path, text):
     if not path.exists():
-        print(f"{path} is missing; run sdk/abi_lock.py --write")
+        print(f"{path} is missing; run {interface.tool} --write")
         return 1
     old, new = path.read_text().splitlines(), text.splitlines()
     if old == new:
@@ -81,7 +104,7 @@ def check(path, text):
             print(f"the headers are not what {path.name} says, line {a + 1}, at {context!r}:")
             print("\n".join(["- " + line for line in old[a:b]] + ["+ " + line for line in new[c:d]]))
             break
-    print("If this is meant: run sdk/abi_lock.py --write, and add a line to CHANGELOG.md under \"ABI\".")
+    print(f'If this is meant: run {interface.tool} --write, and add a line to CHANGELOG.md under "{interface.section}".')
     return 1
 
 
@@ -127,14 +150,14 @@ def headers(include):
     return [path.relative_to(include) for path in [include / "backplane/abi.h", *shared]]
 
 
-def describe(include):
+def describe(include, described, includes):
     """The lock's lines. One C program prints them all, so that the numbers are the compiler's."""
     lines = []
-    for header in headers(include):
+    for header in described:
         lines.append(literal(f"header {header}"))
         source = re.sub(r"/\*.*?\*/", " ", (include / header).read_text(), flags=re.S)
         lines += [line for match in DECLARATION.finditer(source) for line in describe_declaration(match)]
-    return run(include, lines)
+    return run(described, (include, *includes), lines)
 
 
 def describe_declaration(match):
@@ -206,13 +229,13 @@ def literal(text):
     return f'printf("%s\\n", "{text}");'
 
 
-def run(include, lines):
+def run(described, includes, lines):
     with tempfile.TemporaryDirectory() as folder:
         source, program = pathlib.Path(folder, "lock.c"), pathlib.Path(folder, "lock")
         body = "\n  ".join(lines)
-        included = "".join(f"#include <{header}>\n" for header in headers(include))
+        included = "".join(f"#include <{header}>\n" for header in described)
         source.write_text(f"#include <stdio.h>\n{included}int main(void) {{\n  {body}\n  return 0;\n}}\n")
-        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-I", include.resolve(), "-o", program, source], check=True)
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", *(f"-I{each.resolve()}" for each in includes), "-o", program, source], check=True)
         return subprocess.run([program], check=True, capture_output=True, text=True).stdout
 
 

@@ -4,7 +4,7 @@ import re
 
 import rule
 
-ROOMS = ("runtime", "dispatcher", "loading", "tuning", "capture", "samples", "tensor", "core_ops", "tracing", "autograd", "nn", "optim", "codegen", "backends", "tools", "conformance", "bridges")
+ROOMS = ("runtime", "dispatcher", "loading", "tuning", "capture", "samples", "tensor", "core_ops", "tracing", "autograd", "nn", "optim", "client", "codegen", "backends", "tools", "conformance", "bridges")
 NAME = re.compile(r"BACKPLANE_[A-Z0-9_]+")
 
 read = {}

@@ -1,7 +1,9 @@
 """An application links all that the public headers declare: each function, method and variable without a body there is
-exported from libbackplane, or a library beside it. Clang reads the declarations, and knows their names for the linker."""
+exported from libbackplane, or a library beside it. Clang reads the declarations, and knows their names for the linker. What is
+declared for C has a version there, and nothing else has one."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -53,9 +55,20 @@ for tree in trees(compiler) if compiler else ():
     walk(tree, declared, defined)
 libraries = [rule.build / f"lib/libbackplane{end}.so" for end in ("", "_serialize", "_data")]
 symbols = subprocess.run(["nm", "-D", "--defined-only", *libraries], check=True, capture_output=True, text=True).stdout
-exported = {line.split()[-1].split("@")[0] for line in symbols.splitlines() if line and not line.endswith(":")}
+found = {line.split()[-1] for line in symbols.splitlines() if line and not line.endswith(":")}
+exported = {name.split("@")[0] for name in found}
 missing = sorted(declared - defined - exported)
 readable = subprocess.run(["c++filt", *missing], capture_output=True, text=True).stdout.splitlines() if missing else []
 broken = [f"a public header declares {name}, and no library exports it; mark it BP_API" for name in readable]
+# The versions' own names are symbols as well.
+text = (rule.source / "client/include/backplane/backplane_client.h").read_text()
+for_c = set(re.findall(r"^BP_EXPORT \w+ (\w+)\(", text, re.MULTILINE))
+versions = dict((name, version) for version, names in re.findall(r"^(\w+) \{\s*global:\s*([^}]*)\}", (rule.source / "client/client.map").read_text(), re.MULTILINE)
+                for name in re.findall(r"\w+", names))  # fmt: skip
+broken += [f"backplane_client.h declares {name}, and client.map gives it no version" for name in sorted(for_c - set(versions))]
+versioned = {f"{name}@@{version}" for name, version in versions.items()}
+broken += [f"libbackplane does not export {name}" for name in sorted(versioned - found)]
+broken += [f"libbackplane exports {name}, which client.map does not name" for name in sorted(found - versioned) if "@" in name and name.split("@")[0] not in versions.values()]
+broken += [f"libbackplane exports {name} for C, and backplane_client.h does not declare it" for name in sorted(exported - for_c) if name.startswith("bp_")]
 broken += [] if len(declared) > 500 else [f"only {len(declared)} declarations found; is there a clang++ (apt install clang-14)?"]
 rule.report(broken, f"{len(declared)} declarations")

@@ -1,4 +1,5 @@
-"""What a released header holds cannot change: sdk/abi_lock.py refuses each edit below, tried on a copy, also with --write."""
+"""What a released header holds cannot change: sdk/abi_lock.py and client/client_lock.py refuse each edit below, tried on a copy,
+also with --write."""
 
 import re
 import shutil
@@ -41,21 +42,45 @@ REFUSED = {
 }
 TAKEN = {"growth at the ends": NEXT + AT_END, "a change of comments": [("abi.h", "the plugin's own fault", "its own fault")]}
 
+CLIENT = "backplane_client.h"
+CLIENT_LEVEL = re.search(r"#define BP_CLIENT_LEVEL (\d+)u", (rule.source / "client/include/backplane" / CLIENT).read_text())[1]
+HIGHER = [(CLIENT, f"#define BP_CLIENT_LEVEL {CLIENT_LEVEL}u", f"#define BP_CLIENT_LEVEL {int(CLIENT_LEVEL) + 1}u")]
+LATER = [(CLIENT, "} bp_client;", "  bp_code (*reset_device)(uint32_t device);\n} bp_client;")]
+CLIENT_REFUSED = {
+    "a function of callers inserted": HIGHER + [(CLIENT, "  bp_code (*manual_seed)", "  bp_code (*advance)(uint64_t draws);\n  bp_code (*manual_seed)")],
+    "a function of callers removed": HIGHER + [(CLIENT, "  bp_code (*manual_seed)(uint64_t seed);", "")],
+    "a changed signature of callers": HIGHER + [(CLIENT, "(*find_device)(const char* name, uint32_t* device)", "(*find_device)(const char* name, uint64_t* device)")],
+    "a changed tag of callers": HIGHER + [(CLIENT, "#define BP_DEFAULT 0xffffffffu", "#define BP_DEFAULT 0xfffffffeu")],
+    "callers' structs that grow without a new level": LATER,
+    "a changed entry": HIGHER + [(CLIENT, "BP_EXPORT bp_code bp_get_client_v1(uint32_t level,", "BP_EXPORT bp_code bp_get_client_v1(uint64_t level,")],
+    "a changed snapshot of callers": [("../../snapshots/1.0/backplane/backplane_client.h", "uint64_t seed", "uint32_t seed")],
+}
+CLIENT_TAKEN = {"growth of the table of callers": HIGHER + LATER}
+
 broken = []
-for taken, table in ((False, REFUSED), (True, TAKEN)):
+
+
+def tries(room, tool, lock, taken, table):
     for name, edits in table.items():
         with tempfile.TemporaryDirectory() as folder:
-            sdk = pathlib.Path(folder) / "sdk"
-            shutil.copytree(rule.source / "sdk", sdk)
+            root = pathlib.Path(folder)
+            for copied in {"sdk", room}:
+                shutil.copytree(rule.source / copied, root / copied)
             for file, old, new in edits:
-                path = sdk / "include/backplane" / file
+                path = root / room / "include/backplane" / file
                 text = path.read_text()
                 if old not in text:
                     broken.append(f"{name}: '{old}' is no longer in {file}; update this rule")
                 path.write_text(text.replace(old, new, 1))
-            run = subprocess.run([sys.executable, sdk / "abi_lock.py", "--write"], capture_output=True, text=True)
+            run = subprocess.run([sys.executable, root / room / tool, "--write"], capture_output=True, text=True)
             if (run.returncode == 0) != taken:
                 broken.append(f"{name} is {'refused: ' + run.stdout + run.stderr if taken else 'taken'}")
-            if not taken and (sdk / "abi.lock").read_text() != (rule.source / "sdk/abi.lock").read_text():
-                broken.append(f"{name} is refused, but abi.lock was written")
-rule.report(broken, f"{len(REFUSED)} forbidden edits and {len(TAKEN)} permitted ones")
+            if not taken and (root / room / lock).read_text() != (rule.source / room / lock).read_text():
+                broken.append(f"{name} is refused, but {lock} was written")
+
+
+for taken, sdk_edits, client_edits in ((False, REFUSED, CLIENT_REFUSED), (True, TAKEN, CLIENT_TAKEN)):
+    tries("sdk", "abi_lock.py", "abi.lock", taken, sdk_edits)
+    tries("client", "client_lock.py", "client.lock", taken, client_edits)
+forbidden, permitted = {**REFUSED, **CLIENT_REFUSED}, {**TAKEN, **CLIENT_TAKEN}
+rule.report(broken, f"{len(forbidden)} forbidden edits and {len(permitted)} permitted ones")

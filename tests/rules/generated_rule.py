@@ -6,7 +6,7 @@ import sys
 
 import rule
 
-CHECKS = ["core_ops/generator/generate.py", "sdk/abi_lock.py", "bench/tables.py", "bridges/torch/tests/opinfo_table.py", "tests/accuracy/page.py", "docs/pictures/draw.py"]
+CHECKS = ["core_ops/generator/generate.py", "sdk/abi_lock.py", "client/client_lock.py", "bench/tables.py", "bridges/torch/tests/opinfo_table.py", "tests/accuracy/page.py", "docs/pictures/draw.py"]
 
 broken = []
 for check in CHECKS:

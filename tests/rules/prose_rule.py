@@ -18,7 +18,7 @@ INSTEAD = {
 PATTERNS = {re.compile(pattern.replace(" ", GAP)): advice for pattern, advice in INSTEAD.items()}
 WRITTEN = ("*.md", "*.txt", "*.py", "*.pyi", "*.yaml", "*.cmake", "dev", *rule.CODE)
 ELSEWHERE = ("sdk/snapshots", "docs/conformance_exam.md")  # frozen; written by the exam, which runs for an hour
-GUIDES = ("install", "write_a_backend", "add_an_operator", "conformance", "devices", "memory", "nn", "optim", "data", "amp", "serialize", "python",
+GUIDES = ("install", "c", "write_a_backend", "add_an_operator", "conformance", "devices", "memory", "nn", "optim", "data", "amp", "serialize", "python",
           "torch", "interop", "level_zero", "notes/capture", "abi", "examples", "testing", "tuning", "onnxruntime", "environment")  # fmt: skip
 
 broken, checked = [], 0
