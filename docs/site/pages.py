@@ -13,6 +13,7 @@ GROUPS = {
     "Start": ["install", "examples", "devices", "environment", "performance", "accuracy", "tuning", "memory", "differences",
               "interop"],
     "From Python": ["python", "reference_python", "coverage/python", "torch", "onnxruntime"],
+    "From C": ["c"],
     "From C++": ["nn", "optim", "data", "serialize", "amp", "group_cpp"],
     "Write a backend": ["write_a_backend", "abi", "level_zero"],
     "Operators": ["operators", "coverage", "add_an_operator", "opinfo", "coverage/pytorch", "coverage/onnx", "coverage/onnx_node_tests",
