@@ -48,12 +48,27 @@ void check_value(const Operator& op, std::size_t place, const bp_value& value) {
   }
 }
 
-std::span<const bp_value> checked_args(const char* function, const Operator& op,
-                                       const bp_value* args, std::uint32_t num_args) {
+inline std::span<const bp_value> checked_args(const char* function, const Operator& op,
+                                              const bp_value* args, std::uint32_t num_args) {
+  constexpr std::uint32_t checked = 1u << BP_BOOLEAN | 1u << BP_DEVICE | 1u << BP_GENERATOR;
   if (num_args != 0) check_pointer(function, "args", args);
-  for (std::uint32_t i = 0; i < num_args; ++i) check_value(op, i, args[i]);
+  for (std::uint32_t i = 0; i < num_args; ++i)
+    if (args[i].tag < 32 && (checked >> args[i].tag & 1u) != 0) check_value(op, i, args[i]);
   return {args, num_args};
 }
+
+// The caller's tensor, without a reference of our own: for calls that leave the handle alone.
+class Borrowed {
+ public:
+  explicit Borrowed(const bp_tensor* tensor) : tensor_(Tensor::adopt(TensorImpl::of(tensor))) {}
+  ~Borrowed() { tensor_.release(); }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  std::span<Tensor> span() { return {&tensor_, 1}; }
+
+ private:
+  Tensor tensor_;
+};
 
 // The tensors of a call's results: handles to the caller's, and room for new ones.
 class Results {
@@ -123,6 +138,11 @@ bp_code call(const bp_operator* op, const bp_value* args, std::uint32_t num_args
     Operator& of = operator_of("call", op);
     const std::span<const bp_value> given = checked_args("call", of, args, num_args);
     if (num_results != 0) check_pointer("call", "results", results);
+    // The common kind of call, in which counting and clearing would cost as much as checking the arguments.
+    if (num_results == 1 && results[0] && !of.count) {
+      Borrowed out(results[0]);
+      return call_boxed(of, given, out.span());
+    }
     Results made(results, num_results);
     call_boxed(of, given, made.span());
     made.hand_over();

@@ -93,26 +93,33 @@ namespace {
 
 constexpr std::size_t most_arguments = 64;  // of a schema
 
+// What most arguments are: told without a call.
+inline bool is_tensor_for(const SchemaArgument& argument, const bp_value& value) {
+  return value.tag == BP_TENSOR && argument.type == ArgumentType::tensor && value.u.tensor;
+}
+
+inline void check_has_default(const Operator& op, const SchemaArgument& argument) {
+  BP_CHECK(argument.has_default || argument.optional,
+           "{}: argument '{}' is missing; the schema is {}", op.name(), argument.name,
+           op.schema->text);
+}
+
 // All arguments of the call in schema order: those given, checked, and the defaults of the others.
 std::uint32_t complete(const Operator& op, std::span<const bp_value> args, bp_value* values) {
   if (!op.registered.load(std::memory_order_acquire)) ensure_operators();
-  const auto& arguments = op.schema->arguments;
-  BP_CHECK(args.size() <= arguments.size(), "{}: takes {} arguments, got {}; the schema is {}",
-           op.name(), arguments.size(), args.size(), op.schema->text);
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (i < args.size() && args[i].tag != default_argument) {
-      check_argument(op, i, args[i]);
-      values[i] = args[i];
-    } else {
-      BP_CHECK(arguments[i].has_default || arguments[i].optional,
-               "{}: argument '{}' is missing; the schema is {}", op.name(), arguments[i].name,
-               op.schema->text);
-      values[i] = arguments[i].default_value;
-    }
-    if (arguments[i].type == ArgumentType::real && values[i].tag == BP_INT)
+  const SchemaArgument* argument = op.schema->arguments.data();
+  const std::size_t count = op.schema->arguments.size();
+  BP_CHECK(args.size() <= count, "{}: takes {} arguments, got {}; the schema is {}", op.name(),
+           count, args.size(), op.schema->text);
+  for (std::size_t i = 0; i < count; ++i, ++argument) {
+    const bool is_given = i < args.size() && args[i].tag != default_argument;
+    if (is_given && !is_tensor_for(*argument, args[i])) check_argument(op, i, args[i]);
+    if (!is_given) check_has_default(op, *argument);
+    values[i] = is_given ? args[i] : argument->default_value;
+    if (argument->type == ArgumentType::real && values[i].tag == BP_INT)
       values[i] = value_of(static_cast<double>(values[i].u.i));
   }
-  return static_cast<std::uint32_t>(arguments.size());
+  return static_cast<std::uint32_t>(count);
 }
 
 // Of an operator with one result, by the shortest path that there is for its kind.

@@ -14,6 +14,7 @@
 
 #include "../peers/measure.hpp"
 #include "attention.hpp"
+#include "boxed.hpp"
 #include "convolutions.hpp"
 #include "files.hpp"
 #include "inference.hpp"
@@ -71,6 +72,7 @@ void measure_calls() {
   report_ns("add_1_element", bench::median_ns([&] { bp::Tensor x = bp::add(a, b); }));
   report_ns("add_out_1_element", bench::median_ns([&] { bp::add_out(out, a, b); }));
   report_ns("add_in_place_1_element", bench::median_ns([&] { bp::add_(a, b); }));
+  measure_boxed();
   report_ns("view", bench::median_ns([&] { bp::Tensor x = bp::view(square, {4096}); }));
   report_ns("transpose", bench::median_ns([&] { bp::Tensor x = bp::transpose(square, 0, 1); }));
   report_ns("slice", bench::median_ns([&] { bp::Tensor x = bp::slice(square, 0, 0, 32); }));
@@ -133,6 +135,8 @@ void repeat(const std::string& name, int count) {
          for (int i = 0; i < 10; ++i) x = bp::mul(x, b);
          bp::backward(x);
        }},
+      {"boxed_add_out_1_element", [boxed = BoxedAdd()]() mutable { boxed.call(); }},
+      {"kernel_add_1_element", [boxed = BoxedAdd()]() mutable { boxed.run_kernel(); }},
       {"empty", [] { bp::Tensor x = bp::empty({1}); }},
       {"view", [&] { bp::Tensor x = bp::view(square, {4096}); }},
       {"transpose", [&] { bp::Tensor x = bp::transpose(square, 0, 1); }},

@@ -6,11 +6,11 @@
 
 namespace {
 
-const std::string page = bp::test::read_file(BP_SOURCE_DIR "/docs/c.md");
+const std::string page_for_c = bp::test::read_file(BP_SOURCE_DIR "/docs/c.md");
 
 TEST(PageForC, shows_the_program) {
   const std::string program = bp::test::read_file(BP_SOURCE_DIR "/examples/c/hello.c");
-  EXPECT_NE(page.find("```c\n" + program + "```\n"), std::string::npos)
+  EXPECT_NE(page_for_c.find("```c\n" + program + "```\n"), std::string::npos)
       << "docs/c.md's first program is examples/c/hello.c";
 }
 
@@ -19,7 +19,7 @@ TEST(PageForC, shows_what_it_prints) {
     GTEST_SKIP() << "examples are not built";  // as in the sanitizers' builds
   const auto ran = bp::test::run_program("hello_c", {});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_NE(page.find("./hello\n" + ran.out + "```\n"), std::string::npos) << ran.out;
+  EXPECT_NE(page_for_c.find("./hello\n" + ran.out + "```\n"), std::string::npos) << ran.out;
 }
 
 TEST(PageForC, shows_how_it_fails) {
