@@ -43,7 +43,7 @@ static void over_memory(uint32_t device) {
   if (!(info.flags & BP_DEVICE_HOST_READABLE)) {
     EXPECT_ERROR(
         bp->tensor_from_blob(memory, BP_F32, 1, shape, NULL, device, count_down, &held, &tensor),
-        BP_BAD_ARGUMENT, "are not addresses");
+        BP_BAD_ARGUMENT, "tensor_from_blob: the handles of reference:0 are not addresses");
     EXPECT(held == 1 && tensor == NULL);
     return;
   }
