@@ -25,8 +25,12 @@ add_caller(caller_of_a_later_release_there client_of_later ${later})
 
 # What is lost is the caller's own: the core keeps what it pools, and says so by pointers.
 find_program(BP_VALGRIND valgrind)
-mark_as_advanced(BP_VALGRIND)
+find_program(BP_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(BP_PYTHON python3 REQUIRED)
+mark_as_advanced(BP_VALGRIND BP_PYTHON)
 if(BP_VALGRIND AND NOT BACKPLANE_SANITIZE)
   add_caller(callers_leak_nothing ${BP_VALGRIND} -q --leak-check=full --errors-for-leak-kinds=definite
     --show-leak-kinds=definite --error-exitcode=1 $<TARGET_FILE:client_callers>)
+  add_caller(boxed_calls_cost_little ${BP_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/cost.py ${CMAKE_BINARY_DIR})
+  set_tests_properties(client.boxed_calls_cost_little PROPERTIES SKIP_RETURN_CODE 77)
 endif()
