@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <backplane/dispatcher/generated_kernels.hpp>
-#include <backplane/dispatcher/log.hpp>
+#include <backplane/runtime/log.hpp>
 
 namespace bp {
 namespace {

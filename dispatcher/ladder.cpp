@@ -2,8 +2,8 @@
 
 #include <backplane/dispatcher/host_device.hpp>
 #include <backplane/dispatcher/launch.hpp>
-#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/rung_policy.hpp>
+#include <backplane/runtime/log.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "counter_slots.hpp"

@@ -5,9 +5,9 @@
 #include <mutex>
 
 #include <backplane/dispatcher/generated_kernels.hpp>
-#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/extensions.hpp>
+#include <backplane/runtime/log.hpp>
 
 #include "kernel_table.hpp"
 #include "living_chains.hpp"

@@ -7,11 +7,11 @@
 #include <mutex>
 
 #include <backplane/dispatcher/fork_locks.hpp>
-#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/plans.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/runtime/call_number.hpp>
+#include <backplane/runtime/log.hpp>
 #include <backplane/tensor/check.hpp>
 
 #include "kernel_table.hpp"

@@ -5,7 +5,6 @@
 #include <iterator>
 #include <span>
 
-#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/submit.hpp>
@@ -14,6 +13,7 @@
 #include <backplane/loading/plugin_library.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generated/abi_sizes.hpp>
+#include <backplane/runtime/log.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
 

@@ -7,7 +7,6 @@
 #include <backplane/dispatcher/custom.hpp>
 #include <backplane/dispatcher/fork_locks.hpp>
 #include <backplane/dispatcher/generated_kernels.hpp>
-#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/rung_policy.hpp>
@@ -19,6 +18,7 @@
 #include <backplane/loading/plugin_check.hpp>
 #include <backplane/loading/plugin_library.hpp>
 #include <backplane/runtime/extensions.hpp>
+#include <backplane/runtime/log.hpp>
 #include <backplane/runtime/plugin_steps.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
@@ -115,6 +115,7 @@ void give_kernels(LoadedPlugin& plugin, Backend& backend) {
 
 // Starts and registers a plugin whose answer was `opened`; on failure nothing of it is left.
 Backend& start_plugin(std::unique_ptr<LoadedPlugin> plugin, const loading::Outcome& opened) {
+  lowest_log_level();  // who set it to a word that is no level may be waiting for lines that never come
   if (!opened.ok()) throw_error(class_of(opened.code), opened.message);
   const bp_plugin& api = *plugin->library.plugin();
   plugin->context.plugin_name = api.name;

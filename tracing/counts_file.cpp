@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <backplane/dispatcher/counters.hpp>
-#include <backplane/dispatcher/log.hpp>
+#include <backplane/runtime/log.hpp>
 
 namespace bp::tracing {
 

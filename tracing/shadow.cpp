@@ -6,10 +6,10 @@
 #include <new>
 #include <unistd.h>
 
-#include <backplane/dispatcher/log.hpp>
 #include <backplane/dispatcher/observe.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/capturing.hpp>
+#include <backplane/runtime/log.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tracing/compare.hpp>
 #include <backplane/tracing/saved_call.hpp>

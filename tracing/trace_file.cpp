@@ -11,7 +11,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <backplane/dispatcher/log.hpp>
+#include <backplane/runtime/log.hpp>
 
 namespace bp::tracing {
 namespace {

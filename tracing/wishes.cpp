@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unistd.h>
 
-#include <backplane/dispatcher/log.hpp>
+#include <backplane/runtime/log.hpp>
 
 namespace bp::tracing {
 namespace {

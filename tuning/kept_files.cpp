@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -11,9 +12,9 @@
 #include <unistd.h>
 
 #include <backplane/abi.h>
-#include <backplane/dispatcher/log.hpp>
 #include <backplane/loading/environment.hpp>
 #include <backplane/loading/sha256.hpp>
+#include <backplane/runtime/log.hpp>
 #include <backplane/tuning/kept_files.hpp>
 
 namespace bp::kept_files {
@@ -47,11 +48,13 @@ fs::path folder() {
 }
 
 std::uint64_t limit_bytes() {
-  const char* text = secure_getenv("BACKPLANE_CACHE_BYTES");
-  if (!text || !*text) return default_limit;
-  char* end = nullptr;
-  const std::uint64_t limit = std::strtoull(text, &end, 10);
-  return *end ? default_limit : limit;
+  const char* given = secure_getenv("BACKPLANE_CACHE_BYTES");
+  const std::string_view text = given ? given : "";
+  std::uint64_t limit = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error == std::errc() && stop == text.data() + text.size()) return limit;
+  if (!text.empty()) warn_of_variable("BACKPLANE_CACHE_BYTES", text, "a whole number of bytes");
+  return default_limit;
 }
 
 // Says each trouble once: it would come with every kernel.

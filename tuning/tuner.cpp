@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <thread>
 
+#include <backplane/runtime/log.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/error.hpp>
 #include <backplane/tuning/kept_files.hpp>
@@ -60,7 +61,9 @@ Mode mode_of_environment() {
   const std::string_view said = text ? text : "";
   if (said == "0") return Mode::off;
   if (said == "kept") return Mode::kept;
-  return said == "all" ? Mode::patient : Mode::usual;
+  if (said == "all") return Mode::patient;
+  if (!said.empty()) warn_of_variable("BACKPLANE_TUNE", said, "0, kept, all");
+  return Mode::usual;
 }
 
 // A line each.

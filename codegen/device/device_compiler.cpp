@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include <backplane/dispatcher/log.hpp>
+#include <backplane/runtime/log.hpp>
 #include <backplane/runtime/quiet.hpp>
 #include <backplane/tensor/check.hpp>
 #include <backplane/tuning/kept_files.hpp>

@@ -4,9 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <sched.h>
+#include <string_view>
 #include <thread>
 
 #include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/log.hpp>
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/check.hpp>
 
@@ -37,6 +39,7 @@ std::uint32_t initial_num_threads() {
     const char* end = text + std::strlen(text);
     const auto [stop, error] = std::from_chars(text, end, count);
     if (error == std::errc() && stop == end && count > 0) return count;
+    if (*text) warn_of_variable("BACKPLANE_NUM_THREADS", text, "a whole number from 1 up");
   }
   return num_cores();
 }
@@ -80,10 +83,13 @@ void set_deterministic(bool on) {
 bool allow_tf32() {
   const int choice = tf32_choice.load(std::memory_order_relaxed);
   if (choice >= 0) return choice != 0;
-  const char* const text = std::getenv("BACKPLANE_ALLOW_TF32");
+  const char* const given = std::getenv("BACKPLANE_ALLOW_TF32");
+  const std::string_view text = given ? given : "";
+  if (!text.empty() && text != "0" && text != "1")
+    warn_of_variable("BACKPLANE_ALLOW_TF32", text, "0, 1");
   // As for threads: the first caller decides.
   int first = -1;
-  const int chosen = text && std::strcmp(text, "1") == 0 ? 1 : 0;
+  const int chosen = text == "1" ? 1 : 0;
   return (tf32_choice.compare_exchange_strong(first, chosen, std::memory_order_relaxed)
               ? chosen
               : first) != 0;
