@@ -104,12 +104,14 @@ class Joiner {
       check(holds == Holds::number || (op.scalar_ok >> k & 1u), "'{}' takes a tensor, not a number",
             place);
       take_number(input.value);
+      if (op.asks_in_integers && input.value.to_double() < 0) dtypes_ &= ~dtypes::integral;
       return false;
     }
     if (input.from == From::number_argument) {
       check(holds == Holds::number || (op.scalar_ok >> k & 1u),
             "'{}' takes a tensor, not the number of argument {}", place, input.index);
       take_argument(input.index, Holds::number, place);
+      if (op.asks_in_integers) dtypes_ &= ~dtypes::integral;
       return false;
     }
     if (input.from == From::argument) {

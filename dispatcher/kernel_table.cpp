@@ -74,6 +74,7 @@ void fill_entries(Operator& op, std::uint32_t backend, OwnedTable& table) {
     Dtype result;
     if (op.kind != BP_KIND_POINTWISE || !common_result(op, dtype, result)) continue;
     for (const Candidate* candidate : table.list) {
+    if (op.asks_in_integers && contains(dtypes::integral, dtype)) continue;
       // Legalizing for a native kernel comes before a generated one.
       if (candidate->rung == Rung::generated && table.num_native != 0) break;
       if (takes_common_calls(op, *candidate, dtype, result)) {

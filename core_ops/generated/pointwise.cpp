@@ -1026,15 +1026,17 @@ constinit Operator pow{
     .dtypes = dtypes::real,
     .promotion = Promotion::common,
     .promoted = 0b11,
+    .asks_in_integers = true,
     .scalar_ok = 0b11,
-    .infer = rules::pointwise,
+    .infer = rules::power,
     .decompose_complex = decompose_complex_pow,
     .nodes = pow_nodes,
     .num_nodes = std::size(pow_nodes),
     .has_gradient = true,
     .tolerance = "16 ulp",
-    .doc = "`input` to the power `exponent`, elementwise. Integers wrap around, and negative "
-           "powers of integers are 0 unless `input` is 1 or -1.",
+    .doc = "`input` to the power `exponent`, elementwise. Integers wrap around. Between tensors, "
+           "negative powers of integers are 0 unless `input` is 1 or -1; a negative whole number "
+           "as the exponent of integers is refused.",
     .abi = described_as("pow"),
 };
 

@@ -133,6 +133,8 @@ def emit_operator(row):
         text += cxx.set_field("promotion", f"Promotion::{row.promote}")
     if row.numbers != "refused":
         text += cxx.set_field("numbers", f"Numbers::{row.numbers}")
+    if row.kind == "pointwise" and row.shape != "pointwise":
+        text += cxx.set_field("asks_in_integers", "true")
     if row.promoted:
         text += cxx.set_field("promoted", bin(row.arg_bits(row.promoted)))
     if scalar_ok:

@@ -119,3 +119,17 @@ void pointwise(const Call& call, Inferred& out) {
 }
 
 }  // namespace bp::rules
+// As in PyTorch: between tensors such a power is 0, 1 or -1.
+void power(const Call& call, Inferred& out) {
+  if (is_number(call.args[1])) {
+    const Dtype base = dtype_of(impl_arg(call, 0));
+    const Scalar exponent = scalar_arg(call, 1);
+    BP_CHECK((!is_integral(base) && base != boolean) || !exponent.is_integral() ||
+                 exponent.is_above_int() || exponent.to_int() >= 0,
+             "{}: integers to negative integer powers are not allowed: 'input' is {} and "
+             "'exponent' is {}; cast the input, or pass a real exponent ({}.0)",
+             call.op.name(), name(base), exponent.to_int(), exponent.to_int());
+  }
+  pointwise(call, out);
+}
+

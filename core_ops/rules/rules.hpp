@@ -8,6 +8,7 @@
 namespace bp::rules {
 
 void pointwise(const Call& call, Inferred& out);
+void power(const Call& call, Inferred& out);
 
 void sum(const Call& call, Inferred& out);
 void mean(const Call& call, Inferred& out);

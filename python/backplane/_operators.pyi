@@ -3431,15 +3431,15 @@ def square_(input: Tensor) -> Tensor:
 def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """pow(Tensor input, Tensor exponent) -> Tensor
 
-    `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
-    `input` is 1 or -1.
+    `input` to the power `exponent`, elementwise. Integers wrap around. Between tensors, negative powers of integers are
+    0 unless `input` is 1 or -1; a negative whole number as the exponent of integers is refused.
     """
 
 def pow_(input: Tensor, exponent: Tensor | Number) -> Tensor:
     """pow(Tensor input, Tensor exponent) -> Tensor
 
-    `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
-    `input` is 1 or -1.
+    `input` to the power `exponent`, elementwise. Integers wrap around. Between tensors, negative powers of integers are
+    0 unless `input` is 1 or -1; a negative whole number as the exponent of integers is refused.
 
     Written into `input` itself.
     """
@@ -8100,15 +8100,15 @@ class TensorOperators:
     def pow(self, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """pow(Tensor input, Tensor exponent) -> Tensor
 
-        `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
-        `input` is 1 or -1.
+        `input` to the power `exponent`, elementwise. Integers wrap around. Between tensors, negative powers of integers
+        are 0 unless `input` is 1 or -1; a negative whole number as the exponent of integers is refused.
         """
 
     def pow_(self, exponent: Tensor | Number) -> Self:
         """pow(Tensor input, Tensor exponent) -> Tensor
 
-        `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of integers are 0 unless
-        `input` is 1 or -1.
+        `input` to the power `exponent`, elementwise. Integers wrap around. Between tensors, negative powers of integers
+        are 0 unless `input` is 1 or -1; a negative whole number as the exponent of integers is refused.
 
         Written into `input` itself.
         """

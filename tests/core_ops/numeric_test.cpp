@@ -2,12 +2,14 @@
 // Results on the cpu against plain loops in float64 that share nothing with any kernel.
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <functional>
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
 #include <numeric>
 
+#include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/samples/samples.hpp>
 #include <backplane/tensor/views.hpp>
@@ -367,6 +369,38 @@ TEST(Numeric, powers_of_integers_wrap_and_fractions_are_0) {
             (std::vector<std::int64_t>{81, -8, 1, -4369436395329424031, 5076944270305263616,
                                        4611686018427387904, 1, -1, 1, 0, 0}));
   EXPECT_EQ(name(pow(a, 0.5).dtype()), name(f32));
+}
+
+// As PyTorch's, also in the dtype of the shortest path.
+TEST(Numeric, a_negative_whole_power_of_integers_is_refused) {
+  const auto refusal = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  for (const Dtype dtype : {i64, i32, i8, u8, boolean}) {
+    const Tensor base = ones({2}, dtype);
+    const std::string said = fmt::format(
+        "pow: integers to negative integer powers are not allowed: 'input' is {} and 'exponent' is "
+        "-1; cast the input, or pass a real exponent (-1.0)",
+        name(dtype));
+    EXPECT_EQ(refusal([&] { pow(base, -1); }), said);
+    EXPECT_EQ(refusal([&] {
+                call_boxed("pow", {value_of(base), value_of(std::int64_t{-1})});
+              }),
+              said);
+    if (dtype == i64) {
+      EXPECT_EQ(refusal([&] { pow_(base, -1); }).substr(4), said.substr(3));
+    }
+    EXPECT_EQ(pow(base, -1.0).dtype(), f32);
+    EXPECT_EQ(to_vector<std::int64_t>(pow(base, tensor({-1, -2}))),
+              (std::vector<std::int64_t>{1, 1}));
+  }
+  EXPECT_EQ(to_vector<std::int64_t>(pow(-2, tensor({3, -1}))), (std::vector<std::int64_t>{-8, 0}));
+  EXPECT_EQ(to_vector<std::int64_t>(pow(tensor({3, 4}), 2)), (std::vector<std::int64_t>{9, 16}));
 }
 
 TEST(Numeric, bounds_are_kept_and_promoted_as_numbers) {

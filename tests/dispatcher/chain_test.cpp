@@ -115,6 +115,19 @@ TEST(Chain, takes_numbers_that_vary_as_arguments) {
   }
 }
 
+TEST(Chain, a_power_of_integers_is_looked_at_as_by_itself) {
+  const bp::Chain op =
+      join({{&ops::add, {a(0), a(0)}}, {&ops::pow, {r(0), ChainInput::number_argument(1)}}});
+  const bp::Tensor x = bp::cast(numbers({50}), bp::i64);
+  bp_value squared[] = {bp::value_of(x), bp::value_of(std::int64_t{2})};
+  expect_same(bp::call_chain(op, squared, 2), bp::pow(bp::add(x, x), 2));
+  bp_value inverted[] = {bp::value_of(x), bp::value_of(std::int64_t{-1})};
+  EXPECT_THROW(bp::call_chain(op, inverted, 2), bp::Error);
+  const bp::Chain fixed = join({{&ops::add, {a(0), a(0)}}, {&ops::pow, {r(0), n(-1)}}});
+  bp_value given[] = {bp::value_of(x)};
+  EXPECT_THROW(bp::call_chain(fixed, given, 1), bp::Error);
+}
+
 TEST(Chain, a_comparison_may_be_a_condition_and_the_last_result) {
   const bp::Chain leaky = join(
       {{&ops::gt, {a(0), n(0)}}, {&ops::mul, {a(0), n(0.1)}}, {&ops::where, {r(0), a(0), r(1)}}});

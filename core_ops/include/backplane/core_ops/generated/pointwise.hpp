@@ -196,9 +196,9 @@ BP_API Tensor square(const Tensor& input);
 BP_API const Tensor& square_(const Tensor& input);
 BP_API const Tensor& square_out(const Tensor& out, const Tensor& input);
 
-// `input` to the power `exponent`, elementwise. Integers wrap around, and negative powers of
-// integers are 0 unless `input` is 1 or -1. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// `input` to the power `exponent`, elementwise. Integers wrap around. Between tensors, negative
+// powers of integers are 0 unless `input` is 1 or -1; a negative whole number as the exponent of
+// integers is refused.
 BP_API Tensor pow(const Tensor& input, const Tensor& exponent);
 BP_API Tensor pow(const Scalar& input, const Tensor& exponent);
 BP_API Tensor pow(const Tensor& input, const Scalar& exponent);
