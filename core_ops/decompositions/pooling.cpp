@@ -171,11 +171,17 @@ bool are_alike(const Windows& windows, bool with_padding) {
   return true;
 }
 
+// Whole numbers lose their fraction, as in PyTorch.
+template <class Divisor> Tensor quotient(const Tensor& sums, const Divisor& divisor) {
+  if (!is_integral(sums.dtype())) return div(sums, divisor);
+  return floor_divide(sub(sums, fmod(sums, divisor)), divisor);
+}
+
 // Sums over windows become means; gradients of means those of sums.
 Tensor divided(const Tensor& sums, const Windows& windows, bool with_padding,
                std::optional<std::int64_t> divisor) {
-  if (divisor) return div(sums, *divisor);
-  if (are_alike(windows, with_padding)) return div(sums, product_of(windows.kernel_sizes()));
+  if (divisor) return quotient(sums, *divisor);
+  if (are_alike(windows, with_padding)) return quotient(sums, product_of(windows.kernel_sizes()));
   Tensor counts;
   const std::size_t rank = windows.size.size();
   for (std::size_t dim = 0; dim < rank; ++dim) {
@@ -184,7 +190,7 @@ Tensor divided(const Tensor& sums, const Windows& windows, bool with_padding,
     const Tensor along = reshape(counts_along(sums, windows, dim, with_padding), apart);
     counts = counts.defined() ? counts * along : along;
   }
-  return div(sums, cast(counts, sums.dtype()));
+  return quotient(sums, cast(counts, sums.dtype()));
 }
 
 // Over every place of the kernel at once.

@@ -261,8 +261,9 @@ constinit Operator relu6{
 constinit Operator hardtanh{
     .schema_text = "hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     .kind = BP_KIND_POINTWISE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::real,
     .promotion = Promotion::common,
+    .numbers = Numbers::clamped,
     .promoted = 0b1,
     .infer = rules::pointwise,
     .decompose = decompose_hardtanh,
@@ -271,7 +272,9 @@ constinit Operator hardtanh{
     .num_nodes = std::size(hardtanh_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` limited to the range min_val to max_val, elementwise; NaN stays NaN.",
+    .doc = "`input` limited to the range min_val to max_val, elementwise; NaN stays NaN. Beside "
+           "integers, the bounds lose their fractions, and one outside of the dtype counts as the"
+           " nearest number inside.",
     .abi = described_as("hardtanh"),
 };
 
@@ -445,7 +448,7 @@ constinit Operator tanhshrink{
 constinit Operator threshold{
     .schema_text = "threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor",
     .kind = BP_KIND_POINTWISE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::real,
     .promotion = Promotion::common,
     .numbers = Numbers::stored,
     .promoted = 0b1,
@@ -456,7 +459,8 @@ constinit Operator threshold{
     .num_nodes = std::size(threshold_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.",
+    .doc = "`input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN. Beside "
+           "integers, both numbers lose their fractions.",
     .abi = described_as("threshold"),
 };
 

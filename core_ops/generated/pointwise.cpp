@@ -902,7 +902,7 @@ constinit Operator floor{
     .schema_text = "floor(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
     .flags = BP_OP_PRIMITIVE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::real,
     .promotion = Promotion::common,
     .promoted = 0b1,
     .infer = rules::pointwise,
@@ -910,14 +910,14 @@ constinit Operator floor{
     .num_nodes = std::size(floor_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The largest integer not above `input`, elementwise.",
+    .doc = "The largest integer not above `input`, elementwise. Integers stay as they are.",
     .abi = described_as("floor"),
 };
 
 constinit Operator ceil{
     .schema_text = "ceil(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::real,
     .promotion = Promotion::common,
     .promoted = 0b1,
     .infer = rules::pointwise,
@@ -927,14 +927,14 @@ constinit Operator ceil{
     .num_nodes = std::size(ceil_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The smallest integer not below `input`, elementwise.",
+    .doc = "The smallest integer not below `input`, elementwise. Integers stay as they are.",
     .abi = described_as("ceil"),
 };
 
 constinit Operator trunc{
     .schema_text = "trunc(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::real,
     .promotion = Promotion::common,
     .promoted = 0b1,
     .infer = rules::pointwise,
@@ -944,14 +944,14 @@ constinit Operator trunc{
     .num_nodes = std::size(trunc_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "`input` rounded towards 0 to an integer, elementwise.",
+    .doc = "`input` rounded towards 0 to an integer, elementwise. Integers stay as they are.",
     .abi = described_as("trunc"),
 };
 
 constinit Operator round{
     .schema_text = "round(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::real,
     .promotion = Promotion::common,
     .promoted = 0b1,
     .infer = rules::pointwise,
@@ -961,7 +961,8 @@ constinit Operator round{
     .num_nodes = std::size(round_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "The nearest integer, elementwise; halfway cases go to the even one.",
+    .doc = "The nearest integer, elementwise; halfway cases go to the even one. Integers stay as "
+           "they are.",
     .abi = described_as("round"),
 };
 
@@ -1025,8 +1026,8 @@ constinit Operator pow{
     .flags = BP_OP_PRIMITIVE,
     .dtypes = dtypes::real,
     .promotion = Promotion::common,
-    .promoted = 0b11,
     .asks_in_integers = true,
+    .promoted = 0b11,
     .scalar_ok = 0b11,
     .infer = rules::power,
     .decompose_complex = decompose_complex_pow,

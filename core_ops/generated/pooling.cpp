@@ -45,7 +45,7 @@ void decompose_avg_pool(const Call& call) {
 }
 constexpr const char* avg_pool_uses[] = {"full", "copy", "narrow", "slice", "as_strided", "sum",
                                          "arange", "mul", "add", "sub", "minimum", "maximum",
-                                         "cast", "reshape", "div", nullptr};
+                                         "cast", "reshape", "div", "fmod", "floor_divide", nullptr};
 
 Tensor avg_pool_backward_by_parts(const Tensor& grad_output, IntList size, IntList kernel_size,
                                   IntList stride, IntList padding, bool ceil_mode,
@@ -246,7 +246,7 @@ constinit Operator avg_pool{
                    " bool ceil_mode=False, bool count_include_pad=True, int? "
                    "divisor_override=None) -> Tensor",
     .kind = BP_KIND_CONVOLUTION,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::floating | set_of(i64),
     .promoted = 0b1,
     .infer = rules::avg_pool,
     .decompose = decompose_avg_pool,
@@ -256,7 +256,8 @@ constinit Operator avg_pool{
     .tolerance = "accumulation",
     .doc = "The mean of each window of `input`, [batch, channels, size...], over one to three "
            "dimensions. Padding counts as zeros, or not at all if `count_include_pad` is false. "
-           "`divisor_override` replaces the number of elements as the divisor.",
+           "`divisor_override` replaces the number of elements as the divisor. Means of int64 "
+           "lose their fraction.",
     .abi = described_as("avg_pool"),
 };
 
@@ -356,7 +357,7 @@ constinit Operator avg_pool1d{
     .schema_text = "avg_pool1d(Tensor input, int[] kernel_size, int[] stride=[], int[] "
                    "padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::floating | set_of(i64),
     .decompose = decompose_avg_pool1d,
     .uses = avg_pool1d_uses,
     .tolerance = "accumulation",
@@ -370,7 +371,7 @@ constinit Operator avg_pool2d{
                    "padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? "
                    "divisor_override=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::floating | set_of(i64),
     .decompose = decompose_avg_pool2d,
     .uses = avg_pool2d_uses,
     .tolerance = "accumulation",
@@ -384,7 +385,7 @@ constinit Operator avg_pool3d{
                    "padding=[0], bool ceil_mode=False, bool count_include_pad=True, int? "
                    "divisor_override=None) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::floating,
+    .dtypes = dtypes::floating | set_of(i64),
     .decompose = decompose_avg_pool3d,
     .uses = avg_pool3d_uses,
     .tolerance = "accumulation",

@@ -22,6 +22,7 @@ DTYPES = {
     "real": "dtypes::real",
     "real_or_bool": "dtypes::real | set_of(boolean)",
     "floating": "dtypes::floating",
+    "floating_or_i64": "dtypes::floating | set_of(i64)",
     "complex": "dtypes::complex",
     "with_complex": "set_of(f32, f64)",
     "single_or_double": "set_of(f32, f64)",

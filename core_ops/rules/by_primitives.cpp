@@ -50,6 +50,7 @@ Tensor polynomial(const Tensor& x, std::span<const double> terms) {
 // a - floor(a) is exact but for a in (-1, 0), where both of the nearest are 0 or what is lost decides nothing.
 Tensor round_by_floor(const Tensor& input) {
   const Tensor below = floor(input);
+  if (is_integral(input.dtype())) return below;
   const Tensor rest = sub(input, below);
   const Tensor half = mul(below, 0.5);
   const Tensor is_odd = ne(half, floor(half));

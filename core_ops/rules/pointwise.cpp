@@ -42,13 +42,15 @@ Dtype common_dtype(const Call& call) {
   return type.result();
 }
 
-// Numbers that stand beside the tensors (alpha) must fit: a real one would be cut off in integers.
+// Numbers that stand beside the tensors must fit: a real factor (alpha) would be cut off in integers. Bounds and elements
+// are, as in PyTorch.
 void check_other_numbers(const Call& call, Dtype dtype) {
+  const bool cuts = call.op.numbers != Numbers::wrapped && is_integral(dtype);
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
     if ((call.op.promoted >> i & 1u) || !is_number(call.args[i])) continue;
     const Scalar number = scalar_arg(call, i);
-    const bool fits = is_complex(dtype) || (is_floating(dtype) && !number.is_complex()) ||
-                      number.is_bool() || number.is_integral();
+    const bool fits = is_complex(dtype) || number.is_bool() || number.is_integral() ||
+                      (!number.is_complex() && (cuts || is_floating(dtype)));
     BP_CHECK(fits, "{}: '{}' is {}, the tensors are {}; pass a whole number, or cast the tensors",
              call.op.name(), call.op.schema->arguments[i].name, number.to_double(), name(dtype));
   }
@@ -62,11 +64,19 @@ bool holds_all_numbers(const Call& call, Dtype dtype) {
   return true;
 }
 
+// What an integer dtype keeps of a number that it holds.
+Scalar cut(const Scalar& number) {
+  if (!number.is_floating()) return number;
+  const double real = number.to_double();
+  if (real < 0x1p63) return static_cast<std::int64_t>(real);
+  return static_cast<std::uint64_t>(real);
+}
+
 // Kernels get numbers that the dtype holds, whatever an operator makes of others.
 Scalar settled(const Call& call, std::uint32_t place, Dtype dtype) {
   const Scalar number = scalar_arg(call, place);
   if (!is_integral(dtype)) return number.is_above_int() ? Scalar(number.to_double()) : number;
-  if (holds(dtype, number)) return number;
+  if (holds(dtype, number)) return cut(number);
   if (call.op.numbers == Numbers::clamped) return nearest_held(dtype, number);
   if (call.op.numbers == Numbers::wrapped) return wrapped(dtype, number);
   const std::string what = fmt::format("'{}'", call.op.schema->arguments[place].name);
@@ -80,7 +90,7 @@ Scalar settled(const Call& call, std::uint32_t place, Dtype dtype) {
 
 void settle_numbers(const Call& call, Dtype dtype) {
   for (std::uint32_t i = 0; i < call.num_args; ++i) {
-    if (!(call.op.promoted >> i & 1u) || !is_number(call.args[i])) continue;
+    if (!is_number(call.args[i])) continue;
     const Scalar number = settled(call, i, dtype);
     if (!number.is_complex())
       call.args[i] = number.value();  // a complex one points to the caller's
@@ -118,7 +128,6 @@ void pointwise(const Call& call, Inferred& out) {
                                                             : dtype;
 }
 
-}  // namespace bp::rules
 // As in PyTorch: between tensors such a power is 0, 1 or -1.
 void power(const Call& call, Inferred& out) {
   if (is_number(call.args[1])) {
@@ -133,3 +142,4 @@ void power(const Call& call, Inferred& out) {
   pointwise(call, out);
 }
 
+}  // namespace bp::rules

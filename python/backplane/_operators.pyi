@@ -266,13 +266,15 @@ def relu6_(input: Tensor) -> Tensor:
 def hardtanh(input: Tensor, min_val: Number = -1, max_val: Number = 1, *, out: Tensor | None = None) -> Tensor:
     """hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-    `input` limited to the range min_val to max_val, elementwise; NaN stays NaN.
+    `input` limited to the range min_val to max_val, elementwise; NaN stays NaN. Beside integers, the bounds lose their
+    fractions, and one outside of the dtype counts as the nearest number inside.
     """
 
 def hardtanh_(input: Tensor, min_val: Number = -1, max_val: Number = 1) -> Tensor:
     """hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-    `input` limited to the range min_val to max_val, elementwise; NaN stays NaN.
+    `input` limited to the range min_val to max_val, elementwise; NaN stays NaN. Beside integers, the bounds lose their
+    fractions, and one outside of the dtype counts as the nearest number inside.
 
     Written into `input` itself.
     """
@@ -410,13 +412,15 @@ def tanhshrink_(input: Tensor) -> Tensor:
 def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
     """threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
 
-    `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.
+    `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN. Beside integers, both numbers lose
+    their fractions.
     """
 
 def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
 
-    `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.
+    `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN. Beside integers, both numbers lose
+    their fractions.
 
     Written into `input` itself.
     """
@@ -3339,13 +3343,13 @@ def relu_(input: Tensor) -> Tensor:
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """floor(Tensor input) -> Tensor
 
-    The largest integer not above `input`, elementwise.
+    The largest integer not above `input`, elementwise. Integers stay as they are.
     """
 
 def floor_(input: Tensor) -> Tensor:
     """floor(Tensor input) -> Tensor
 
-    The largest integer not above `input`, elementwise.
+    The largest integer not above `input`, elementwise. Integers stay as they are.
 
     Written into `input` itself.
     """
@@ -3353,13 +3357,13 @@ def floor_(input: Tensor) -> Tensor:
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """ceil(Tensor input) -> Tensor
 
-    The smallest integer not below `input`, elementwise.
+    The smallest integer not below `input`, elementwise. Integers stay as they are.
     """
 
 def ceil_(input: Tensor) -> Tensor:
     """ceil(Tensor input) -> Tensor
 
-    The smallest integer not below `input`, elementwise.
+    The smallest integer not below `input`, elementwise. Integers stay as they are.
 
     Written into `input` itself.
     """
@@ -3367,13 +3371,13 @@ def ceil_(input: Tensor) -> Tensor:
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """trunc(Tensor input) -> Tensor
 
-    `input` rounded towards 0 to an integer, elementwise.
+    `input` rounded towards 0 to an integer, elementwise. Integers stay as they are.
     """
 
 def trunc_(input: Tensor) -> Tensor:
     """trunc(Tensor input) -> Tensor
 
-    `input` rounded towards 0 to an integer, elementwise.
+    `input` rounded towards 0 to an integer, elementwise. Integers stay as they are.
 
     Written into `input` itself.
     """
@@ -3381,7 +3385,7 @@ def trunc_(input: Tensor) -> Tensor:
 def round_(input: Tensor) -> Tensor:
     """round(Tensor input) -> Tensor
 
-    The nearest integer, elementwise; halfway cases go to the even one.
+    The nearest integer, elementwise; halfway cases go to the even one. Integers stay as they are.
 
     Written into `input` itself.
     """
@@ -3725,7 +3729,7 @@ def avg_pool(
 
     The mean of each window of `input`, [batch, channels, size...], over one to three dimensions. Padding counts as
     zeros, or not at all if `count_include_pad` is false. `divisor_override` replaces the number of elements as the
-    divisor.
+    divisor. Means of int64 lose their fraction.
     """
 
 def avg_pool_backward(
@@ -5564,13 +5568,15 @@ class TensorOperators:
     def hardtanh(self, min_val: Number = -1, max_val: Number = 1, *, out: Tensor | None = None) -> Tensor:
         """hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-        `input` limited to the range min_val to max_val, elementwise; NaN stays NaN.
+        `input` limited to the range min_val to max_val, elementwise; NaN stays NaN. Beside integers, the bounds lose
+        their fractions, and one outside of the dtype counts as the nearest number inside.
         """
 
     def hardtanh_(self, min_val: Number = -1, max_val: Number = 1) -> Self:
         """hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1) -> Tensor
 
-        `input` limited to the range min_val to max_val, elementwise; NaN stays NaN.
+        `input` limited to the range min_val to max_val, elementwise; NaN stays NaN. Beside integers, the bounds lose
+        their fractions, and one outside of the dtype counts as the nearest number inside.
 
         Written into `input` itself.
         """
@@ -5708,13 +5714,15 @@ class TensorOperators:
     def threshold(self, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
         """threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
 
-        `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.
+        `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN. Beside integers, both numbers lose
+        their fractions.
         """
 
     def threshold_(self, threshold: Number, value: Number) -> Self:
         """threshold(Tensor input, Scalar threshold, Scalar value) -> Tensor
 
-        `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN.
+        `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN. Beside integers, both numbers lose
+        their fractions.
 
         Written into `input` itself.
         """
@@ -8008,13 +8016,13 @@ class TensorOperators:
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """floor(Tensor input) -> Tensor
 
-        The largest integer not above `input`, elementwise.
+        The largest integer not above `input`, elementwise. Integers stay as they are.
         """
 
     def floor_(self) -> Self:
         """floor(Tensor input) -> Tensor
 
-        The largest integer not above `input`, elementwise.
+        The largest integer not above `input`, elementwise. Integers stay as they are.
 
         Written into `input` itself.
         """
@@ -8022,13 +8030,13 @@ class TensorOperators:
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """ceil(Tensor input) -> Tensor
 
-        The smallest integer not below `input`, elementwise.
+        The smallest integer not below `input`, elementwise. Integers stay as they are.
         """
 
     def ceil_(self) -> Self:
         """ceil(Tensor input) -> Tensor
 
-        The smallest integer not below `input`, elementwise.
+        The smallest integer not below `input`, elementwise. Integers stay as they are.
 
         Written into `input` itself.
         """
@@ -8036,13 +8044,13 @@ class TensorOperators:
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
         """trunc(Tensor input) -> Tensor
 
-        `input` rounded towards 0 to an integer, elementwise.
+        `input` rounded towards 0 to an integer, elementwise. Integers stay as they are.
         """
 
     def trunc_(self) -> Self:
         """trunc(Tensor input) -> Tensor
 
-        `input` rounded towards 0 to an integer, elementwise.
+        `input` rounded towards 0 to an integer, elementwise. Integers stay as they are.
 
         Written into `input` itself.
         """
@@ -8050,7 +8058,7 @@ class TensorOperators:
     def round_(self) -> Self:
         """round(Tensor input) -> Tensor
 
-        The nearest integer, elementwise; halfway cases go to the even one.
+        The nearest integer, elementwise; halfway cases go to the even one. Integers stay as they are.
 
         Written into `input` itself.
         """
@@ -8394,7 +8402,7 @@ class TensorOperators:
 
         The mean of each window of `input`, [batch, channels, size...], over one to three dimensions. Padding counts as
         zeros, or not at all if `count_include_pad` is false. `divisor_override` replaces the number of elements as the
-        divisor.
+        divisor. Means of int64 lose their fraction.
         """
 
     @overload

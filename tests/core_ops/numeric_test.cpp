@@ -403,6 +403,32 @@ TEST(Numeric, a_negative_whole_power_of_integers_is_refused) {
   EXPECT_EQ(to_vector<std::int64_t>(pow(tensor({3, 4}), 2)), (std::vector<std::int64_t>{9, 16}));
 }
 
+TEST(Numeric, integers_are_whole) {
+  for (const Dtype dtype : {u8, i8, i16, i32, i64, u16, u32, u64}) {
+    const Tensor x = cast(tensor({0, 1, 127}), dtype);
+    for (const Tensor& whole : {floor(x), ceil(x), trunc(x), round(x)}) {
+      EXPECT_EQ(whole.dtype(), dtype);
+      EXPECT_TRUE(equal(whole, x)) << name(dtype);
+    }
+  }
+  const Tensor least = tensor(std::vector<std::int64_t>{INT64_MIN, INT64_MAX, -3});
+  for (const Tensor& whole : {floor(least), ceil(least), trunc(least), round(least)})
+    EXPECT_TRUE(equal(whole, least));
+}
+
+TEST(Numeric, bounds_beside_integers_lose_their_fractions) {
+  const Tensor x = tensor({-4, 0, 1, 9});
+  using Numbers = std::vector<std::int64_t>;
+  EXPECT_EQ(to_vector<std::int64_t>(hardtanh(x)), (Numbers{-1, 0, 1, 1}));
+  EXPECT_EQ(to_vector<std::int64_t>(hardtanh(x, -2.9, 7.9)), (Numbers{-2, 0, 1, 7}));
+  EXPECT_EQ(to_vector<std::int64_t>(threshold(x, 0.5, 3.5)), (Numbers{3, 3, 1, 9}));
+  EXPECT_EQ(to_vector<std::uint8_t>(threshold(cast(tensor({0, 5}), u8), 1, -1)),
+            (std::vector<std::uint8_t>{255, 5}));
+  EXPECT_EQ(to_vector<std::uint8_t>(hardtanh(cast(tensor({0, 1, 7}), u8))),
+            (std::vector<std::uint8_t>{0, 1, 1}));
+  EXPECT_THROW(threshold(cast(x, u8), 1, 300), Error);
+}
+
 TEST(Numeric, bounds_are_kept_and_promoted_as_numbers) {
   const Tensor a = tensor({-2.0, 0.25, 3.0, std::nan("")});
   EXPECT_EQ(to_vector<float>(views::narrow(clamp(a, -1, 2), 0, 0, 3)),

@@ -194,6 +194,19 @@ TEST(Pooling, adapts_windows_that_cover_unequal_parts) {
   }
 }
 
+TEST(Pooling, means_of_whole_numbers_are_cut_off_towards_0) {
+  const Tensor line = reshape(tensor({7, 2, -7, -2, 5, 5}), {1, 6});
+  using Numbers = std::vector<std::int64_t>;
+  EXPECT_EQ(to_vector<std::int64_t>(avg_pool1d(line, {2})), (Numbers{4, -4, 5}));
+  EXPECT_EQ(to_vector<std::int64_t>(avg_pool1d(line, {3}, {3}, {1}, false, false)),
+            (Numbers{4, -1}));
+  const Tensor volume = reshape(line, {1, 1, 1, 6});
+  EXPECT_EQ(to_vector<std::int64_t>(
+                avg_pool3d(reshape(line, {1, 1, 1, 1, 6}), {1, 1, 2}, {}, {0}, false, true, 4)),
+            (Numbers{2, -2, 2}));
+  EXPECT_EQ(to_vector<std::int64_t>(avg_pool2d(volume, {1, 6})), (Numbers{1}));
+}
+
 TEST(Pooling, takes_lines_and_volumes_and_no_batch) {
   const Tensor line = reshape(arange(0, 10, 1, f32), {1, 10});
   EXPECT_EQ(to_vector<float>(max_pool1d(line, {3})), (std::vector<float>{2, 5, 8}));

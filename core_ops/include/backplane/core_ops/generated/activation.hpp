@@ -16,8 +16,9 @@ BP_API Tensor relu6(const Tensor& input);
 BP_API const Tensor& relu6_(const Tensor& input);
 BP_API const Tensor& relu6_out(const Tensor& out, const Tensor& input);
 
-// `input` limited to the range min_val to max_val, elementwise; NaN stays NaN. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// `input` limited to the range min_val to max_val, elementwise; NaN stays NaN. Beside integers, the
+// bounds lose their fractions, and one outside of the dtype counts as the nearest number inside.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor hardtanh(const Tensor& input, const Scalar& min_val = -1, const Scalar& max_val = 1);
 BP_API const Tensor& hardtanh_(const Tensor& input, const Scalar& min_val = -1,
                                const Scalar& max_val = 1);
@@ -84,8 +85,9 @@ BP_API Tensor tanhshrink(const Tensor& input);
 BP_API const Tensor& tanhshrink_(const Tensor& input);
 BP_API const Tensor& tanhshrink_out(const Tensor& out, const Tensor& input);
 
-// `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN. Shapes broadcast,
-// dtypes are promoted; throws bad_argument where they cannot be.
+// `input` where it is above `threshold`, and `value` elsewhere; NaN stays NaN. Beside integers,
+// both numbers lose their fractions. Shapes broadcast, dtypes are promoted; throws bad_argument
+// where they cannot be.
 BP_API Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& value);
 BP_API const Tensor& threshold_(const Tensor& input, const Scalar& threshold, const Scalar& value);
 BP_API const Tensor& threshold_out(const Tensor& out, const Tensor& input, const Scalar& threshold,

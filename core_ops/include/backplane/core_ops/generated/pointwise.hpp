@@ -154,26 +154,26 @@ BP_API Tensor relu(const Tensor& input);
 BP_API const Tensor& relu_(const Tensor& input);
 BP_API const Tensor& relu_out(const Tensor& out, const Tensor& input);
 
-// The largest integer not above `input`, elementwise. Shapes broadcast, dtypes are promoted; throws
-// bad_argument where they cannot be.
+// The largest integer not above `input`, elementwise. Integers stay as they are. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor floor(const Tensor& input);
 BP_API const Tensor& floor_(const Tensor& input);
 BP_API const Tensor& floor_out(const Tensor& out, const Tensor& input);
 
-// The smallest integer not below `input`, elementwise. Shapes broadcast, dtypes are promoted;
-// throws bad_argument where they cannot be.
+// The smallest integer not below `input`, elementwise. Integers stay as they are. Shapes broadcast,
+// dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor ceil(const Tensor& input);
 BP_API const Tensor& ceil_(const Tensor& input);
 BP_API const Tensor& ceil_out(const Tensor& out, const Tensor& input);
 
-// `input` rounded towards 0 to an integer, elementwise. Shapes broadcast, dtypes are promoted;
-// throws bad_argument where they cannot be.
+// `input` rounded towards 0 to an integer, elementwise. Integers stay as they are. Shapes
+// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor trunc(const Tensor& input);
 BP_API const Tensor& trunc_(const Tensor& input);
 BP_API const Tensor& trunc_out(const Tensor& out, const Tensor& input);
 
-// The nearest integer, elementwise; halfway cases go to the even one. Shapes broadcast, dtypes are
-// promoted; throws bad_argument where they cannot be.
+// The nearest integer, elementwise; halfway cases go to the even one. Integers stay as they are.
+// Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor round(const Tensor& input);
 BP_API const Tensor& round_(const Tensor& input);
 BP_API const Tensor& round_out(const Tensor& out, const Tensor& input);

@@ -31,8 +31,8 @@ BP_API void max_pool_with_indices_out(const Tensor& values, const Tensor& indice
 
 // The mean of each window of `input`, [batch, channels, size...], over one to three dimensions.
 // Padding counts as zeros, or not at all if `count_include_pad` is false. `divisor_override`
-// replaces the number of elements as the divisor. Throws bad_argument where padding is beyond half
-// of the kernel, or the kernel beyond the padded input.
+// replaces the number of elements as the divisor. Means of int64 lose their fraction. Throws
+// bad_argument where padding is beyond half of the kernel, or the kernel beyond the padded input.
 BP_API Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride = {},
                        IntList padding = {0}, bool ceil_mode = false, bool count_include_pad = true,
                        std::optional<std::int64_t> divisor_override = std::nullopt);
