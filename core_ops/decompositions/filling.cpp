@@ -5,6 +5,7 @@
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "decompositions/index.hpp"
 #include "rules/decompositions.hpp"
 
 namespace bp {
@@ -119,8 +120,9 @@ Tensor added_slices(const Tensor& input, std::int64_t dim, const Tensor& index,
     return reshape(added_slices(with_dims(input), dim, index, with_dims(source), alpha), {});
   const std::int64_t along = wrap_dim("index_add", dim, input.ndim());
   const Tensor places = index_of_elements("index_add", input, along, index, source);
-  const bool is_once = alpha.to_double() == 1 && !alpha.is_complex();
-  return scatter_add(input, along, places, is_once ? source : mul(source, alpha));
+  const bool is_once =
+      input.dtype() == boolean ? alpha.to_bool() : alpha.to_double() == 1 && !alpha.is_complex();
+  return sum_at(input, along, places, is_once ? source : mul(source, alpha));
 }
 
 Tensor copied_slices(const Tensor& input, std::int64_t dim, const Tensor& index,

@@ -202,7 +202,12 @@ Tensor index_put_by_rows(const Tensor& input, TensorList indices, const Tensor& 
   const Tensor new_lines = rows.as_lines(written);
   if (!accumulate) return rows.from_lines(with_rows(lines, numbers, new_lines), input);
   const Tensor places = expand(unsqueeze(numbers, 1), new_lines.shape());
-  return rows.from_lines(scatter_add(lines, 0, places, new_lines), input);
+  return rows.from_lines(sum_at(lines, 0, places, new_lines), input);
+}
+
+Tensor sum_at(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& src) {
+  if (input.dtype() != boolean) return scatter_add(input, dim, index, src);
+  return ne(scatter_add(cast(input, i64), dim, index, cast(src, i64)), 0);
 }
 
 }  // namespace bp

@@ -65,7 +65,8 @@ void decompose_index_add(const Call& call) {
   finish(call, index_add_by_parts(tensor_arg(call, 0), int_arg(call, 1), tensor_arg(call, 2),
                                   tensor_arg(call, 3), scalar_arg(call, 4)));
 }
-constexpr const char* index_add_uses[] = {"mul", "reshape", "expand", "scatter_add", nullptr};
+constexpr const char* index_add_uses[] = {"mul", "reshape", "expand", "cast", "scatter_add", "ne",
+                                          nullptr};
 
 Tensor index_copy_by_parts(const Tensor& input, std::int64_t dim, const Tensor& index,
                            const Tensor& source) {
@@ -159,13 +160,14 @@ constinit Operator index_add{
     .schema_text = "index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar "
                    "alpha=1) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::numeric,
+    .dtypes = dtypes::computed,
     .decompose = decompose_index_add,
     .uses = index_add_uses,
     .tolerance = "accumulation",
     .doc = "`input` with `alpha` times the slices of `source` along `dim` added to the slices "
-           "that `index`, a vector of int64 or int32, names. An index out of range is an error, "
-           "reported at the latest when the stream is synchronized.",
+           "that `index`, a vector of int64 or int32, names. Of bools, the sum is whether one is "
+           "true. An index out of range is an error, reported at the latest when the stream is "
+           "synchronized.",
     .abi = described_as("index_add"),
 };
 
@@ -193,8 +195,8 @@ constinit Operator put{
     .tolerance = "accumulation",
     .doc = "`input` with the elements of `source` at the positions that `index`, of the same "
            "size, gives in row-major order; negative ones count from the end. With `accumulate` "
-           "they are added; otherwise, if a position occurs more than once, the last element "
-           "counts.",
+           "they are added (of bools, the sum is whether one is true); otherwise, if a position "
+           "occurs more than once, the last element counts.",
     .abi = described_as("put"),
 };
 

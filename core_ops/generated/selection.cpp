@@ -42,7 +42,7 @@ void decompose_index_put(const Call& call) {
 constexpr const char* index_put_uses[] = {"nonzero", "select", "cast", "ge", "lt", "logical_and",
                                           "where", "add", "mul", "reshape", "permute",
                                           "index_select", "copy", "expand", "unsqueeze", "full",
-                                          "arange", "scatter", "scatter_add", "gt", "clamp",
+                                          "arange", "scatter", "scatter_add", "gt", "clamp", "ne",
                                           nullptr};
 
 Tensor embedding_by_parts(const Tensor& weight, const Tensor& indices) {
@@ -110,10 +110,10 @@ constinit Operator index_put{
     .uses = index_put_uses,
     .tolerance = "accumulation",
     .doc = "A copy of `input` in which the elements that `indices` name, as in index, are "
-           "replaced by `values`, or have them added with `accumulate`. `values` broadcasts to "
-           "the shape that index gives. If a position occurs more than once, the last value "
-           "counts. An index out of range is an error, reported at the latest when the stream is "
-           "synchronized.",
+           "replaced by `values`, or have them added with `accumulate`: of bools, the sum is "
+           "whether one is true. `values` broadcasts to the shape that index gives. If a position"
+           " occurs more than once, the last value counts. An index out of range is an error, "
+           "reported at the latest when the stream is synchronized.",
     .abi = described_as("index_put"),
 };
 

@@ -1782,14 +1782,16 @@ def index_add(
     """index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
     `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a vector of int64 or
-    int32, names. An index out of range is an error, reported at the latest when the stream is synchronized.
+    int32, names. Of bools, the sum is whether one is true. An index out of range is an error, reported at the latest
+    when the stream is synchronized.
     """
 
 def index_add_(input: Tensor, dim: SupportsIndex, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
     `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a vector of int64 or
-    int32, names. An index out of range is an error, reported at the latest when the stream is synchronized.
+    int32, names. Of bools, the sum is whether one is true. An index out of range is an error, reported at the latest
+    when the stream is synchronized.
 
     Written into `input` itself.
     """
@@ -1820,16 +1822,16 @@ def put(
     """put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
     `input` with the elements of `source` at the positions that `index`, of the same size, gives in row-major order;
-    negative ones count from the end. With `accumulate` they are added; otherwise, if a position occurs more than once,
-    the last element counts.
+    negative ones count from the end. With `accumulate` they are added (of bools, the sum is whether one is true);
+    otherwise, if a position occurs more than once, the last element counts.
     """
 
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: Bool = False) -> Tensor:
     """put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
     `input` with the elements of `source` at the positions that `index`, of the same size, gives in row-major order;
-    negative ones count from the end. With `accumulate` they are added; otherwise, if a position occurs more than once,
-    the last element counts.
+    negative ones count from the end. With `accumulate` they are added (of bools, the sum is whether one is true);
+    otherwise, if a position occurs more than once, the last element counts.
 
     Written into `input` itself.
     """
@@ -4409,8 +4411,9 @@ def index_put(
     """index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
 
     A copy of `input` in which the elements that `indices` name, as in index, are replaced by `values`, or have them
-    added with `accumulate`. `values` broadcasts to the shape that index gives. If a position occurs more than once, the
-    last value counts. An index out of range is an error, reported at the latest when the stream is synchronized.
+    added with `accumulate`: of bools, the sum is whether one is true. `values` broadcasts to the shape that index
+    gives. If a position occurs more than once, the last value counts. An index out of range is an error, reported at
+    the latest when the stream is synchronized.
     """
 
 def embedding(
@@ -6861,16 +6864,16 @@ class TensorOperators:
         """index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
         `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a vector of
-        int64 or int32, names. An index out of range is an error, reported at the latest when the stream is
-        synchronized.
+        int64 or int32, names. Of bools, the sum is whether one is true. An index out of range is an error, reported at
+        the latest when the stream is synchronized.
         """
 
     def index_add_(self, dim: SupportsIndex, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Self:
         """index_add(Tensor input, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor
 
         `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a vector of
-        int64 or int32, names. An index out of range is an error, reported at the latest when the stream is
-        synchronized.
+        int64 or int32, names. Of bools, the sum is whether one is true. An index out of range is an error, reported at
+        the latest when the stream is synchronized.
 
         Written into `input` itself.
         """
@@ -6897,16 +6900,16 @@ class TensorOperators:
         """put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
         `input` with the elements of `source` at the positions that `index`, of the same size, gives in row-major order;
-        negative ones count from the end. With `accumulate` they are added; otherwise, if a position occurs more than
-        once, the last element counts.
+        negative ones count from the end. With `accumulate` they are added (of bools, the sum is whether one is true);
+        otherwise, if a position occurs more than once, the last element counts.
         """
 
     def put_(self, index: Tensor, source: Tensor, accumulate: Bool = False) -> Self:
         """put(Tensor input, Tensor index, Tensor source, bool accumulate=False) -> Tensor
 
         `input` with the elements of `source` at the positions that `index`, of the same size, gives in row-major order;
-        negative ones count from the end. With `accumulate` they are added; otherwise, if a position occurs more than
-        once, the last element counts.
+        negative ones count from the end. With `accumulate` they are added (of bools, the sum is whether one is true);
+        otherwise, if a position occurs more than once, the last element counts.
 
         Written into `input` itself.
         """
@@ -8962,9 +8965,9 @@ class TensorOperators:
         """index_put(Tensor input, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor
 
         A copy of `input` in which the elements that `indices` name, as in index, are replaced by `values`, or have them
-        added with `accumulate`. `values` broadcasts to the shape that index gives. If a position occurs more than once,
-        the last value counts. An index out of range is an error, reported at the latest when the stream is
-        synchronized.
+        added with `accumulate`: of bools, the sum is whether one is true. `values` broadcasts to the shape that index
+        gives. If a position occurs more than once, the last value counts. An index out of range is an error, reported
+        at the latest when the stream is synchronized.
         """
 
     def topk(

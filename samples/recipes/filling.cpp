@@ -72,7 +72,7 @@ void draft_put(Draft& draft) {
   const std::int64_t places = std::min<std::int64_t>(count, 5);
   draft.add(draft.indices({places}, is_repeated ? 2 : std::max<std::int64_t>(count, 1)));
   draft.add(draft.tensor({places}));
-  if (is_sum && draft.dtype() != boolean) draft.add_value(true);
+  if (is_sum) draft.add_value(true);
 }
 
 }  // namespace

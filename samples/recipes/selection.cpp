@@ -66,8 +66,7 @@ void draft_index(Draft& draft) {
   draft.add(parts.indices);
   if (std::string_view(draft.op().name()) == "index") return;
   draft.add(draft.tensor(parts.values));
-  if (draft.is("accumulate", "accumulate_separated") && draft.dtype() != boolean)
-    draft.add_value(true);
+  if (draft.is("accumulate", "accumulate_separated")) draft.add_value(true);
 }
 
 void draft_embedding(Draft& draft) {

@@ -271,5 +271,21 @@ TEST(Index, writing_in_place_keeps_the_record) {
   EXPECT_EQ(to_vector<double>(grad(a)), (std::vector<double>{0, 0, 16}));
 }
 
+TEST(Index, a_sum_of_bools_is_whether_one_is_true) {
+  const Tensor some = tensor({true, false, false, false}), places = tensor({1, 2, 1, 0});
+  const Tensor added = tensor({false, false, true, false});
+  const std::vector<std::uint8_t> wanted{1, 1, 0, 0};
+  const auto bytes = [](const Tensor& of) { return to_vector<std::uint8_t>(cast(of, u8)); };
+  EXPECT_EQ(bytes(index_put(some, {places}, added, true)), wanted);
+  EXPECT_EQ(bytes(put(some, places, added, true)), wanted);
+  EXPECT_EQ(bytes(index_add(some, 0, places, added)), wanted);
+  EXPECT_EQ(bytes(index_add(some, 0, places, added, -1)), wanted);  // no true takes another away
+  EXPECT_EQ(bytes(index_add(some, 0, places, added, 0)), (std::vector<std::uint8_t>{1, 0, 0, 0}));
+  // More than an unsigned byte counts.
+  const Tensor many = full({512}, true, boolean);
+  EXPECT_EQ(bytes(index_add(some, 0, full({512}, 3, i64), many)),
+            (std::vector<std::uint8_t>{1, 0, 0, 1}));
+}
+
 }  // namespace
 }  // namespace bp::index_test

@@ -32,8 +32,6 @@ KNOWN = [
     Known(r"nn\.functional\.hardsigmoid", "gradient", "instead of", "1/6 in float64 is not that of float32",
           excuses.near(1e-7)),
     Known(r"nn\.functional\.batch_norm", "result", "has no channels", "a tensor without a dimension of channels is refused"),
-    Known("(index_)?put", "result", "bool, .* not defined for bool", "bools are not added, as by index_add"),
-    Known("gather", "result", "the index is uint8", "an index is int64 or int32"),
     Known("logit", "result", "instead of", "eps above 1/2 crosses the bounds: ours ends at the upper one, as clamp does",
           excuses.bounds_that_cross),
     Known(r"nn\.functional\.ctc_loss", "gradient", "instead of",

@@ -35,8 +35,8 @@ BP_API Tensor index_fill(const Tensor& input, std::int64_t dim, const Tensor& in
                          const Scalar& value);
 
 // `input` with `alpha` times the slices of `source` along `dim` added to the slices that `index`, a
-// vector of int64 or int32, names. An index out of range is an error, reported at the latest when
-// the stream is synchronized.
+// vector of int64 or int32, names. Of bools, the sum is whether one is true. An index out of range
+// is an error, reported at the latest when the stream is synchronized.
 BP_API Tensor index_add(const Tensor& input, std::int64_t dim, const Tensor& index,
                         const Tensor& source, const Scalar& alpha = 1);
 
@@ -47,8 +47,9 @@ BP_API Tensor index_copy(const Tensor& input, std::int64_t dim, const Tensor& in
                          const Tensor& source);
 
 // `input` with the elements of `source` at the positions that `index`, of the same size, gives in
-// row-major order; negative ones count from the end. With `accumulate` they are added; otherwise,
-// if a position occurs more than once, the last element counts.
+// row-major order; negative ones count from the end. With `accumulate` they are added (of bools,
+// the sum is whether one is true); otherwise, if a position occurs more than once, the last element
+// counts.
 BP_API Tensor put(const Tensor& input, const Tensor& index, const Tensor& source,
                   bool accumulate = false);
 

@@ -29,9 +29,10 @@ BP_API const Tensor& scatter_out(const Tensor& out, const Tensor& input, std::in
 BP_API Tensor index(const Tensor& input, TensorList indices);
 
 // A copy of `input` in which the elements that `indices` name, as in index, are replaced by
-// `values`, or have them added with `accumulate`. `values` broadcasts to the shape that index
-// gives. If a position occurs more than once, the last value counts. An index out of range is an
-// error, reported at the latest when the stream is synchronized.
+// `values`, or have them added with `accumulate`: of bools, the sum is whether one is true.
+// `values` broadcasts to the shape that index gives. If a position occurs more than once, the last
+// value counts. An index out of range is an error, reported at the latest when the stream is
+// synchronized.
 BP_API Tensor index_put(const Tensor& input, TensorList indices, const Tensor& values,
                         bool accumulate = false);
 
