@@ -107,8 +107,8 @@ Tensor each_repeated(const Tensor& input, std::int64_t repeats, std::optional<st
 // Which slice stands at a place: the one before whose end it lies.
 Tensor each_repeated_by(const Tensor& input, const Tensor& repeats,
                         std::optional<std::int64_t> dim) {
-  BP_CHECK((repeats.dtype() == i64 || repeats.dtype() == i32) && repeats.ndim() <= 1,
-           "repeat_interleave: repeats is {} of shape {}; pass a vector of int64 or int32",
+  BP_CHECK(is_integral(repeats.dtype()) && repeats.ndim() <= 1,
+           "repeat_interleave: repeats is {} of shape {}; pass a vector of whole numbers",
            name(repeats.dtype()), to_string(repeats.shape()));
   const Line line = line_of("repeat_interleave", input, dim);
   const std::int64_t size = line.input.size(line.dim);

@@ -51,7 +51,8 @@ struct Chosen {
 Chosen choose(const Tensor& target, const Tensor& weight, std::int64_t ignore_index) {
   Chosen chosen;
   chosen.counts = ne(target, ignore_index);
-  chosen.classes = where(chosen.counts, target, 0);
+  const bool is_index = target.dtype() == i64 || target.dtype() == i32;
+  chosen.classes = where(chosen.counts, is_index ? target : cast(target, i64), 0);
   if (weight.defined())
     chosen.weight =
         reshape(gather(weight, 0, reshape(chosen.classes, {target.numel()})), target.shape());

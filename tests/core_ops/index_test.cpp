@@ -287,5 +287,19 @@ TEST(Index, a_sum_of_bools_is_whether_one_is_true) {
             (std::vector<std::uint8_t>{1, 0, 0, 1}));
 }
 
+TEST(Index, dtypes_are_pytorchs) {
+  const Tensor a = counted({3, 4});
+  EXPECT_EQ(gather(a, 0, zeros({0, 4}, u8)).shape(), (IntList{0, 4}));
+  EXPECT_EQ(problem([&] {
+              gather(a, 0, zeros({1, 4}, u8));
+            }),
+            "gather: the index is uint8; cast it to int64 (or int32)");
+  EXPECT_EQ(problem([&] { index_select(a, 0, zeros({0}, u8)); }),
+            "index_select: the index is uint8; cast it to int64 (or int32)");
+  const Tensor twice = repeat_interleave_by(tensor({5, 6}), cast(tensor({1, 2}), u8));
+  EXPECT_EQ(to_vector<std::int64_t>(twice), (std::vector<std::int64_t>{5, 6, 6}));
+  EXPECT_EQ(item<double>(nll_loss(narrow(a, 0, 0, 2), cast(tensor({1, 3}), u8))), -4);
+}
+
 }  // namespace
 }  // namespace bp::index_test

@@ -55,7 +55,6 @@ REFUSED = {
     "stft": "complex input has two sides",
     "istft": "as stft",
     "native_batch_norm": "another row",
-    "gather": "indices are int32 or int64",
     "unique": "slices along a dimension are not compared",
     "linalg.vander": "of a vector",
     "linalg.pinv": "tolerances are numbers",
@@ -66,7 +65,7 @@ REFUSED = {
     "nn.functional.batch_norm": "no channels",
     "nn.functional.embedding": "the sample's input is the weight",
     "nn.functional.embedding_bag": "the sample's input is the weight",
-    "nn.functional.grid_sample": "no reflection",
+    "nn.functional.grid_sample": "no volumes",
     "nn.functional.alpha_dropout": "not of complex numbers",
     "nn.functional.feature_alpha_dropout": "not of complex numbers",
 }
