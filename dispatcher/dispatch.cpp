@@ -12,6 +12,7 @@
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
+#include <backplane/runtime/capturing.hpp>
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/promotion.hpp>
 #include <backplane/tensor/views.hpp>
@@ -229,6 +230,10 @@ void execute(const Call& call) {
   Frame frame{call, inferred, record, current_stream_impl(record), temporaries};
   if (!record.synchronous) note_uses(call, frame.stream);
   climb(frame);
+  if (call.op.check && record.synchronous && !is_capturing()) {
+    UncountedScope uncounted;
+    call.op.check(call);
+  }
 }
 
 // A composite row is its decomposition, and layers see the operators inside, unless it has a

@@ -258,8 +258,8 @@ void decompose_linalg_lstsq(const Call& call) {
 constexpr const char* linalg_lstsq_uses[] = {"linalg_qr", "linalg_solve_triangular", "linalg_pinv",
                                              "linalg_svdvals", "transpose", "conj", "real", "imag",
                                              "expand", "matmul", "sub", "square", "add", "sum",
-                                             "copy", "max", "mul", "gt", "cast", "unsqueeze",
-                                             "squeeze", "zeros", nullptr};
+                                             "copy", "max", "mul", "gt", "eq", "all", "cast",
+                                             "unsqueeze", "squeeze", "zeros", nullptr};
 
 Tensor linalg_matrix_rank_by_parts(const Tensor& input, std::optional<double> atol,
                                    std::optional<double> rtol, bool hermitian) {
@@ -310,13 +310,15 @@ constinit Operator linalg_cholesky{
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::square_matrices,
+    .check = rules::check_positive_definite,
     .decompose = decompose_linalg_cholesky,
     .uses = linalg_cholesky_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "The lower triangular L with A = L L^H for Hermitian positive definite matrices A, or "
            "its adjoint with `upper`. Only that half of `input`, and the real parts of its "
-           "diagonal, are read. Matrices that are not positive definite give NaN.",
+           "diagonal, are read. A matrix that is not positive definite is an error on devices "
+           "whose calls are done when they return (the CPU), and gives NaN on others.",
     .abi = described_as("linalg_cholesky"),
 };
 
@@ -391,12 +393,14 @@ constinit Operator linalg_solve{
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::linear_system,
+    .check = rules::check_invertible,
     .decompose = decompose_linalg_solve,
     .uses = linalg_solve_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "The X with A X = B, or X A = B if `left` is false; B may be vectors. Batches "
-           "broadcast. Singular matrices give infinities or NaN.",
+           "broadcast. A singular matrix is an error on devices whose calls are done when they "
+           "return (the CPU), and gives infinities or NaN on others.",
     .abi = described_as("linalg_solve"),
 };
 
@@ -405,11 +409,13 @@ constinit Operator linalg_inv{
     .kind = BP_KIND_COMPOSITE,
     .dtypes = set_of(f32, f64) | dtypes::complex,
     .infer = rules::square_matrices,
+    .check = rules::check_invertible,
     .decompose = decompose_linalg_inv,
     .uses = linalg_inv_uses,
     .has_gradient = true,
     .tolerance = "accumulation",
-    .doc = "The inverses of square matrices; singular matrices give infinities or NaN.",
+    .doc = "The inverses of square matrices. A singular matrix is an error on devices whose calls"
+           " are done when they return (the CPU), and gives infinities or NaN on others.",
     .abi = described_as("linalg_inv"),
 };
 

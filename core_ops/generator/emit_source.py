@@ -145,6 +145,8 @@ def emit_operator(row):
         text += cxx.set_field("draws", f"Draws::{row.draws}")
     if row.shape:
         text += cxx.set_field("infer", f"rules::{row.shape}")
+    if row.check:
+        text += cxx.set_field("check", f"rules::{row.check}")
     if row.kind == "view":
         several = "s" if row.returns_list else ""
         text += cxx.set_field(f"view{several}", f"rules::{row.name}_view{several}")

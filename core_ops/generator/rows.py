@@ -39,7 +39,7 @@ DTYPES = {
 TYPES = """Tensor Tensor? Tensor[] Tensor?[] Scalar Scalar? int int? int[] int[]? float float? bool str Dtype Dtype? Device Device?
 Generator?""".split()
 KEYS = set(
-    """op past hash_of doc kind count expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data special
+    """op past hash_of doc kind count expr combine initial decompose uses function grad dtypes promote promoted numbers scalar_ok primitive shape shape_data check special
     samples tolerance since wide mutates draws recipes suite batch linear cast aten onnx complex""".split()
 )
 DRAWS = ("never", "always", "if_asked")
@@ -98,6 +98,7 @@ class Row:
     primitive: bool = False
     shape: str | None = None
     shape_data: bool = False
+    check: str | None = None
     special: list = field(default_factory=list)
     wide: bool | None = None
     mutates: list = field(default_factory=list)
@@ -195,7 +196,7 @@ def make_row(table, content, data):
         custom_function=data.get("function") == "custom", grad=data.get("grad", {}), promote=promote, promoted=promoted,
         numbers=data.get("numbers", "refused"),
         primitive=bool(data.get("primitive")), shape=data.get("shape") or ("pointwise" if kind == "pointwise" else None),
-        shape_data=bool(data.get("shape_data")), special=data.get("special", []), wide=data.get("wide"),
+        shape_data=bool(data.get("shape_data")), check=data.get("check"), special=data.get("special", []), wide=data.get("wide"),
         mutates=data.get("mutates", []), count=data.get("count"), draws=data.get("draws", "never"),
         recipes=data.get("recipes", content.get("recipes")), suite=data.get("suite", {}), suite_class=content.get("suite"),
         batch=data.get("batch"), linear=data.get("linear", []), cast=data.get("cast"),

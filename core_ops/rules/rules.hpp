@@ -36,6 +36,10 @@ void avg_pool_backward(const Call& call, Inferred& out);
 void max_pool_backward(const Call& call, Inferred& out);
 void adaptive_pool(const Call& call, Inferred& out);
 
+// Of results, where kernels leave NaN or infinities.
+void check_positive_definite(const Call& call);
+void check_invertible(const Call& call);
+
 void square_matrices(const Call& call, Inferred& out);
 void triangular_system(const Call& call, Inferred& out);
 void linear_system(const Call& call, Inferred& out);

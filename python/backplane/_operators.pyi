@@ -2403,8 +2403,8 @@ def linalg_cholesky(input: Tensor, *, upper: Bool = False, out: Tensor | None = 
     """linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor
 
     The lower triangular L with A = L L^H for Hermitian positive definite matrices A, or its adjoint with `upper`. Only
-    that half of `input`, and the real parts of its diagonal, are read. Matrices that are not positive definite give
-    NaN.
+    that half of `input`, and the real parts of its diagonal, are read. A matrix that is not positive definite is an
+    error on devices whose calls are done when they return (the CPU), and gives NaN on others.
     """
 
 def linalg_solve_triangular(
@@ -2446,14 +2446,15 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, *, out: Sequence[Tensor] | Non
 def linalg_solve(A: Tensor, B: Tensor, *, left: Bool = True, out: Tensor | None = None) -> Tensor:
     """linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor
 
-    The X with A X = B, or X A = B if `left` is false; B may be vectors. Batches broadcast. Singular matrices give
-    infinities or NaN.
+    The X with A X = B, or X A = B if `left` is false; B may be vectors. Batches broadcast. A singular matrix is an
+    error on devices whose calls are done when they return (the CPU), and gives infinities or NaN on others.
     """
 
 def linalg_inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """linalg_inv(Tensor A) -> Tensor
 
-    The inverses of square matrices; singular matrices give infinities or NaN.
+    The inverses of square matrices. A singular matrix is an error on devices whose calls are done when they return (the
+    CPU), and gives infinities or NaN on others.
     """
 
 def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -7303,8 +7304,8 @@ class TensorOperators:
         """linalg_cholesky(Tensor input, *, bool upper=False) -> Tensor
 
         The lower triangular L with A = L L^H for Hermitian positive definite matrices A, or its adjoint with `upper`.
-        Only that half of `input`, and the real parts of its diagonal, are read. Matrices that are not positive definite
-        give NaN.
+        Only that half of `input`, and the real parts of its diagonal, are read. A matrix that is not positive definite
+        is an error on devices whose calls are done when they return (the CPU), and gives NaN on others.
         """
 
     def cholesky_solve(self, input2: Tensor, upper: Bool = False, *, out: Tensor | None = None) -> Tensor:

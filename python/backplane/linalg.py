@@ -1,6 +1,7 @@
 """Linear algebra, by PyTorch's names: rows that begin with linalg_, and norms."""
 
 from ._core import operators as _rows
+from ._creation import eye as _eye
 
 for _name, _row in _rows.items():
     if _name.startswith("linalg_"):
@@ -38,7 +39,11 @@ def cond(A, p=None):
         values = _rows["linalg_svdvals"](A)
         first, last = values[..., 0], values[..., -1]
         return last / first if p == -2 else first / last
-    return matrix_norm(A, p) * matrix_norm(_rows["linalg_inv"](A), p)
+    is_singular = _rows["linalg_slogdet"](A)[0] == 0
+    unit = _eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    invertible = _rows["where"](is_singular[..., None, None], unit, A)
+    product = matrix_norm(A, p) * matrix_norm(_rows["linalg_inv"](invertible), p)
+    return _rows["where"](is_singular, float("inf"), product)
 
 
 def inv_ex(A):

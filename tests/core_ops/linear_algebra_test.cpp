@@ -5,6 +5,8 @@
 #include <limits>
 #include <random>
 
+#include <backplane/core_ops/factors.hpp>
+
 #include "core_ops/peer_values.hpp"
 
 namespace bp {
@@ -60,8 +62,20 @@ TEST(LinearAlgebra, cholesky_factors_give_the_matrix) {
   }
 }
 
-TEST(LinearAlgebra, what_is_not_positive_definite_gives_nan) {
-  const Tensor L = linalg_cholesky(tensor({{4.0, 2.0}, {2.0, 1.0}}, {f64}));
+TEST(LinearAlgebra, what_is_not_positive_definite_is_an_error) {
+  const Tensor edge = tensor({{4.0, 2.0}, {2.0, 1.0}}, {f64});
+  EXPECT_EQ(error_of([&] { linalg_cholesky(edge); }),
+            "linalg_cholesky: the matrix is not positive definite (its leading minor of order 2 is "
+            "not positive); add a positive number to its diagonal, or take linalg_eigh");
+  const Tensor large = eye(70, {}, f64) * 2;
+  const Tensor batch = stack({stack({large, large}), stack({large, large - 3})});
+  const std::string begin =
+      "linalg_cholesky: matrix [1, 1] of the batch is not positive definite (its leading minor of "
+      "order 1 ";
+  for (const bool upper : {false, true})
+    EXPECT_EQ(error_of([&] { linalg_cholesky(batch, upper); }).substr(0, begin.size()), begin);
+  const UncheckedFactors unchecked;
+  const Tensor L = linalg_cholesky(edge);
   EXPECT_EQ(item<double>(select(select(L, 0, 0), 0, 0)), 2);
   EXPECT_TRUE(std::isnan(item<double>(select(select(L, 0, 1), 0, 1))));
   EXPECT_TRUE(std::isnan(item<double>(linalg_cholesky(tensor({{-1.0}}, {f64})))));
@@ -137,9 +151,35 @@ TEST(LinearAlgebra, determinants) {
   EXPECT_EQ(item<double>(none.logabsdet), -std::numeric_limits<double>::infinity());
 }
 
-TEST(LinearAlgebra, singular_systems_give_no_finite_solution) {
-  const Tensor x = linalg_solve(zeros({2, 2}, f64), ones({2}, f64));
-  EXPECT_FALSE(std::isfinite(item<double>(sum(x))));
+TEST(LinearAlgebra, singular_matrices_are_errors_that_name_them) {
+  const auto said = [](const std::string& op, const std::string& which, int pivot) {
+    return op + ": " + which + " is singular (its pivot " + std::to_string(pivot) +
+           " is 0); linalg_pinv and linalg_lstsq take such matrices";
+  };
+  const Tensor alike = tensor({{1.0, 2.0}, {2.0, 4.0}}, {f64}), unit = eye(2, {}, f64);
+  const Tensor batch = stack({unit, unit, alike});
+  EXPECT_EQ(error_of([&] { linalg_inv(alike); }), said("linalg_inv", "the matrix", 2));
+  EXPECT_EQ(error_of([&] { linalg_inv(batch); }), said("linalg_inv", "matrix [2] of the batch", 2));
+  EXPECT_EQ(error_of([&] { linalg_inv(cast(batch, complex128)); }),
+            said("linalg_inv", "matrix [2] of the batch", 2));
+  for (const std::int64_t size : {1, 3, 40, 70}) {
+    const Tensor none = zeros({size, size}, f32);
+    EXPECT_EQ(error_of([&] { linalg_solve(none, ones({size}, f32)); }),
+              said("linalg_solve", "the matrix", 1));
+    EXPECT_EQ(error_of([&] {
+                linalg_solve(none, ones({2, size, size}, f32), false);
+              }),
+              said("linalg_solve", "the matrix", 1));
+  }
+  // What overflows has an inverse.
+  EXPECT_FALSE(std::isfinite(item<float>(linalg_inv(full({1, 1}, 1e-45, f32)))));
+  const UncheckedFactors unchecked;
+  EXPECT_FALSE(std::isfinite(item<double>(sum(linalg_solve(alike, ones({2}, f64))))));
+}
+
+TEST(LinearAlgebra, what_is_not_a_number_is_not_singular) {
+  const Tensor x = full({2, 2}, std::nan(""), f64);
+  EXPECT_TRUE(std::isnan(item<double>(sum(linalg_inv(x)))));
 }
 
 TEST(LinearAlgebra, qr_gives_orthonormal_columns_with_lapacks_signs) {

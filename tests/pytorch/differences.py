@@ -116,8 +116,9 @@ GENERAL = """
 * `quantile` finds its place in float64, so that 'nearest' may take another neighbour than PyTorch, which rounds in the input's dtype.
 * `logit`'s derivative at 0 and 1 is NaN, not infinity, is finite outside, and 0 at the bounds that `eps` sets; `cdist`'s by `p` infinity
   is shared by equal differences; `nanmean`'s of NaN alone is 0; a NaN score makes `multi_margin_loss` NaN.
-* Factorizations do not wait for the device to say that they failed: `linalg_cholesky` of a matrix that is not positive definite gives
-  NaN from that column on, and `linalg_solve` and `linalg_inv` of a singular one infinities or NaN, where PyTorch raises an error.
+* Factorizations do not wait for a device to say that they failed. Where calls are done when they return (the CPU), `linalg_cholesky` of
+  a matrix that is not positive definite, and `linalg_solve` and `linalg_inv` of a singular one, are errors; elsewhere, and in a
+  capture, they give NaN or infinities, where PyTorch waits and raises an error.
 * The derivative of `linalg_cholesky` by complex matrices is Hermitian; PyTorch's has another part besides, which moves nothing.
 * The largest component of each vector by `linalg_eigh`, and of each left one by `linalg_svd`, is positive; PyTorch leaves the sign open.
   Of complex vectors it is the first of those as large within a thousandth, and the derivative is that of the vectors so chosen, where

@@ -16,6 +16,7 @@ std::array<Tensor, 2> linalg_cholesky_ex_0(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const bool upper = arguments.boolean(1);
   [[maybe_unused]] const bool check_errors = arguments.boolean(2);
+  const UncheckedFactors unchecked;  // `info` says it
   const Tensor factor = linalg_cholesky(self, upper);
   return {factor, errors_in(factor, self, check_errors)};
 }
@@ -24,6 +25,7 @@ std::array<Tensor, 2> linalg_cholesky_ex_0(const Arguments& arguments) {
 std::array<Tensor, 2> linalg_inv_ex_1(const Arguments& arguments) {
   [[maybe_unused]] const Tensor A = arguments.tensor(0);
   [[maybe_unused]] const bool check_errors = arguments.boolean(1);
+  const UncheckedFactors unchecked;  // `info` says it
   const Tensor inverse = linalg_inv(A);
   return {inverse, errors_in(inverse, A, check_errors)};
 }
@@ -44,6 +46,7 @@ std::array<Tensor, 4> linalg_solve_ex_3(const Arguments& arguments) {
   [[maybe_unused]] const Tensor B = arguments.tensor(1);
   [[maybe_unused]] const bool left = arguments.boolean(2);
   [[maybe_unused]] const bool check_errors = arguments.boolean(3);
+  const UncheckedFactors unchecked;  // `info` says it
   const auto factors = linalg_lu_factor(A);
   const Tensor steps = reciprocal(diagonal(factors.LU, 0, -2, -1));
   return {linalg_solve(A, B, left), factors.LU, cast(factors.pivots, i32),
@@ -154,6 +157,7 @@ Tensor linalg_lu_solve_14(const Arguments& arguments) {
   [[maybe_unused]] const Tensor B = arguments.tensor(2);
   [[maybe_unused]] const bool left = arguments.boolean(3);
   [[maybe_unused]] const bool adjoint = arguments.boolean(4);
+  const UncheckedFactors unchecked;
   const auto parts = lu_unpack(LU, pivots);
   const Tensor whole = matmul(parts.P, matmul(parts.L, parts.U));
   return linalg_solve(adjoint ? conj(transpose(whole, -2, -1)) : whole, B, left);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <backplane/backplane.hpp>
+#include <backplane/core_ops/factors.hpp>
 
 #include "source/recipe.hpp"
 

@@ -75,6 +75,9 @@ struct Inferred {
 // Determines shapes and dtypes from metadata alone, checks the arguments (BP_CHECK), and rewrites them to what
 // kernels expect (docs/notes/kernel-contract.md).
 using InferRule = void (*)(const Call& call, Inferred& out);
+// Looks at the results of a call and throws if its arguments have none: a matrix without an inverse. Called on synchronous
+// devices, whose values are there; not while a capture records.
+using ResultCheck = void (*)(const Call& call);
 // Computes the results with other operators; fills call.results.
 using Decomposition = void (*)(const Call& call);
 // A view: makes result 0 from metadata.
@@ -137,6 +140,7 @@ struct Operator {
   bool asks_in_integers = false;
   Draws draws = Draws::never;   // random numbers, from the device's generator
   InferRule infer = nullptr;
+  ResultCheck check = nullptr;
   ViewRule view = nullptr;
   ViewsRule views = nullptr;
   CountRule count = nullptr;  // of operators with a Tensor[] among the results

@@ -11,8 +11,9 @@
 namespace bp {
 
 // The lower triangular L with A = L L^H for Hermitian positive definite matrices A, or its adjoint
-// with `upper`. Only that half of `input`, and the real parts of its diagonal, are read. Matrices
-// that are not positive definite give NaN.
+// with `upper`. Only that half of `input`, and the real parts of its diagonal, are read. A matrix
+// that is not positive definite is an error on devices whose calls are done when they return (the
+// CPU), and gives NaN on others.
 BP_API Tensor linalg_cholesky(const Tensor& input, bool upper = false);
 
 // The X with A X = B, or X A = B if `left` is false, for triangular matrices A. The other half of A
@@ -46,11 +47,13 @@ struct LuUnpackResult {
 // P, L and U of A = P L U from the results of linalg_lu_factor.
 BP_API LuUnpackResult lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots);
 
-// The X with A X = B, or X A = B if `left` is false; B may be vectors. Batches broadcast. Singular
-// matrices give infinities or NaN.
+// The X with A X = B, or X A = B if `left` is false; B may be vectors. Batches broadcast. A
+// singular matrix is an error on devices whose calls are done when they return (the CPU), and gives
+// infinities or NaN on others.
 BP_API Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true);
 
-// The inverses of square matrices; singular matrices give infinities or NaN.
+// The inverses of square matrices. A singular matrix is an error on devices whose calls are done
+// when they return (the CPU), and gives infinities or NaN on others.
 BP_API Tensor linalg_inv(const Tensor& A);
 
 // The determinants of square matrices. First and second derivatives exist for singular matrices
