@@ -122,6 +122,16 @@ Scalar detail::only_value(const Tensor& input) {
   return load_number(bytes, input.dtype());
 }
 
+Scalar detail::only_real_value(const Tensor& input) {
+  const Scalar value = only_value(input);
+  const std::complex<double> parts = value.to_complex();
+  BP_CHECK(parts.imag() == 0,
+           "item: the value is {} + {}i, and a real number has no imaginary part; take "
+           "item<std::complex<double>>, or the real() part first",
+           parts.real(), parts.imag());
+  return value;
+}
+
 Tensor to(const Tensor& input, Device device) {
   return named("to", [&] { return to_device(input, device); });
 }

@@ -1,5 +1,6 @@
 // needs: cpu
 // Values from the application into tensors and back.
+#include <functional>
 #include <gtest/gtest.h>
 #include <sstream>
 
@@ -48,6 +49,29 @@ TEST(Creation, items_are_single_values) {
   EXPECT_TRUE(item<bool>(tensor(true)));
   EXPECT_EQ(item<float>(select(tensor({1.0, 2.0, 3.0}), 0, 2)), 3.0f);
   EXPECT_EQ(item<float>(to(tensor(1.5), bf16)), 1.5f);
+}
+
+TEST(Creation, a_real_item_has_no_imaginary_part_to_lose) {
+  using Numbers = std::vector<std::complex<double>>;
+  const Tensor real = tensor(Numbers{{2, 0}}), z = tensor(Numbers{{2, -1}});
+  EXPECT_EQ(item<double>(real), 2);
+  EXPECT_EQ(item<int>(real), 2);
+  EXPECT_EQ(item<std::complex<double>>(z), std::complex<double>(2, -1));
+  EXPECT_TRUE(item<bool>(z));
+  EXPECT_TRUE(item<Scalar>(z).is_complex());
+  for (const std::function<void()>& call : {std::function<void()>([&] { item<double>(z); }),
+                                            std::function<void()>([&] { item<float>(z); }),
+                                            std::function<void()>([&] { item<int>(z); })}) {
+    std::string said = "no error";
+    try {
+      call();
+    } catch (const Error& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said,
+              "item: the value is 2 + -1i, and a real number has no imaginary part; take "
+              "item<std::complex<double>>, or the real() part first");
+  }
 }
 
 TEST(Creation, moves_and_casts_return_the_tensor_itself_where_nothing_changes) {

@@ -99,25 +99,26 @@ BP_API Tensor from_blob(void* data, IntList shape, IntList strides, Dtype dtype 
 
 namespace detail {
 BP_API Scalar only_value(const Tensor& input);
-}
+BP_API Scalar only_real_value(const Tensor& input);
+}  // namespace detail
 template <class T>
 concept ItemType =
     std::is_arithmetic_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, std::complex<double>>;
 // The value of the only element, item<double>(loss): a number, or as a Scalar, which keeps its category. The type must
 // be named, since printf("%f", ...) would accept any type. Waits for the device. Throws bad_argument for any other
-// number of elements, and on meta.
+// number of elements, on meta, and if a real type is to hold a complex number whose imaginary part is not 0. As a bool it
+// says whether the value is not 0.
 template <ItemType T> T item(const Tensor& input) {
-  const Scalar value = detail::only_value(input);
   if constexpr (std::is_same_v<T, Scalar>)
-    return value;
+    return detail::only_value(input);
   else if constexpr (std::is_same_v<T, std::complex<double>>)
-    return value.to_complex();
+    return detail::only_value(input).to_complex();
   else if constexpr (std::is_same_v<T, bool>)
-    return value.to_bool();
+    return detail::only_value(input).to_bool();
   else if constexpr (std::integral<T>)
-    return static_cast<T>(value.to_int());
+    return static_cast<T>(detail::only_real_value(input).to_int());
   else
-    return static_cast<T>(value.to_double());
+    return static_cast<T>(detail::only_real_value(input).to_double());
 }
 
 namespace detail {
