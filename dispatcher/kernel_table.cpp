@@ -33,7 +33,8 @@ bool takes_common_calls(const Operator& op, const Candidate& candidate, Dtype dt
   if (!(candidate.declared.flags & BP_KERNEL_DETERMINISTIC)) return false;
   if (candidate.plans || (candidate.declared.flags & BP_KERNEL_MEASURED)) return false;
   const std::size_t num_arguments = op.schema->arguments.size();
-  if (candidate.num_known != num_arguments) return false;  // somebody must look at the defaults
+  // Somebody must look at the defaults, or at numbers.
+  if (candidate.num_known != num_arguments || candidate.whole != 0) return false;
   for (std::size_t i = 0; i < candidate.args.size(); ++i) {
     const bool is_output = i >= num_arguments;
     if (!is_output && op.schema->arguments[i].type != ArgumentType::tensor) continue;
@@ -73,8 +74,8 @@ void fill_entries(Operator& op, std::uint32_t backend, OwnedTable& table) {
     const Dtype dtype = static_cast<Dtype>(d);
     Dtype result;
     if (op.kind != BP_KIND_POINTWISE || !common_result(op, dtype, result)) continue;
-    for (const Candidate* candidate : table.list) {
     if (op.asks_in_integers && contains(dtypes::integral, dtype)) continue;
+    for (const Candidate* candidate : table.list) {
       // Legalizing for a native kernel comes before a generated one.
       if (candidate->rung == Rung::generated && table.num_native != 0) break;
       if (takes_common_calls(op, *candidate, dtype, result)) {

@@ -62,8 +62,9 @@ const bp_arg& output_declaration(const Candidate& candidate, std::uint32_t index
   return candidate.args[candidate.num_known + std::min(index, last)];
 }
 
-// Are the arguments that the kernel's schema does not have as if they were absent?
+// Are the arguments that the kernel's schema does not have as if they were absent, and those whole that it has as int?
 bool knows_all(const Candidate& candidate, const Frame& frame) {
+  if (!are_whole(frame.call.args, candidate.whole)) return false;
   for (std::uint32_t i = candidate.num_known; i < frame.call.num_args; ++i) {
     const bp_value& given = frame.call.args[i];
     const bp_value& usual = frame.op().schema->arguments[i].default_value;

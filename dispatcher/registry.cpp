@@ -80,18 +80,6 @@ std::string defect_of(const bp_kernel* kernel) {
   return {};
 }
 
-// How many arguments the schema of this hash has, present or past; -1 if the row never had it.
-int num_known_arguments(const Operator& op, std::uint64_t hash) {
-  if (op.schema->hash == hash) return static_cast<int>(op.schema->arguments.size());
-  for (const char* const* past = op.past_schemas; past && *past; ++past) {
-    if (schema_hash(*past) != hash) continue;
-    Schema schema;
-    parse_schema(*past, schema);
-    return static_cast<int>(schema.arguments.size());
-  }
-  return -1;
-}
-
 // The operator that a kernel is for, or null with a line in the log.
 Operator* operator_for(const Backend& backend, const bp_kernel& kernel) {
   Operator* op = find_operator(kernel.op);
@@ -100,7 +88,7 @@ Operator* operator_for(const Backend& backend, const bp_kernel& kernel) {
                             backend.name, kernel.op));
     return nullptr;
   }
-  if (num_known_arguments(*op, kernel.schema_hash) < 0) {
+  if (known_arguments(*op, kernel.schema_hash).count < 0) {
     log_warning(fmt::format(
         "{}: a kernel for '{}' is left out: it was written against another "
         "schema (hash {:#x}); here it is '{}' (hash {:#x})",
@@ -128,7 +116,9 @@ const Candidate& keep_candidate(Registry& r, Operator& op, const bp_kernel& kern
   Candidate& candidate =
       (op.joined ? static_cast<Joined&>(op).candidates : r.candidates).emplace_back();
   candidate.rung = rung;
-  candidate.num_known = static_cast<std::uint32_t>(num_known_arguments(op, kernel.schema_hash));
+  const KnownArguments known = known_arguments(op, kernel.schema_hash);
+  candidate.num_known = static_cast<std::uint32_t>(known.count);
+  candidate.whole = known.whole;
   candidate.kernel = &kernel;
   std::memcpy(&candidate.declared, &kernel, std::min<std::size_t>(kernel.h.size, sizeof kernel));
   candidate.num_declared_results = static_cast<std::uint32_t>(op.schema->returns.size());
@@ -217,6 +207,22 @@ void register_operator(Operator& op) {
     static_cast<void>(schema.release());  // as long as the process, like the operator
   for (const OperatorListener& listener : listeners) listener.added(op);
   op.registered.store(true, std::memory_order_release);
+}
+
+KnownArguments known_arguments(const Operator& op, std::uint64_t hash) {
+  const auto& now = op.schema->arguments;
+  if (op.schema->hash == hash) return {static_cast<int>(now.size())};
+  for (const char* const* past = op.past_schemas; past && *past; ++past) {
+    if (schema_hash(*past) != hash) continue;
+    Schema schema;
+    parse_schema(*past, schema);
+    KnownArguments known{static_cast<int>(schema.arguments.size())};
+    for (std::size_t i = 0; i < schema.arguments.size(); ++i)
+      if (schema.arguments[i].type == ArgumentType::integer && now[i].type == ArgumentType::scalar)
+        known.whole |= std::uint64_t{1} << i;
+    return known;
+  }
+  return {};
 }
 
 Operator* find_operator(std::string_view name) {

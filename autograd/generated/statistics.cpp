@@ -26,7 +26,7 @@ Tensor var_by_input(const Recorded& call, std::span<Tensor> gradients) {
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   const DimList dim = call.dims(1);
-  const std::int64_t correction = call.integer(2);
+  const Scalar correction = call.number(2);
   const bool keepdim = call.truth(3);
   return variance_gradient(grad, input, dim, correction, keepdim);
 }
@@ -49,7 +49,7 @@ Tensor std_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor result = call.result(0);
   const Tensor input = call.tensor(0);
   const DimList dim = call.dims(1);
-  const std::int64_t correction = call.integer(2);
+  const Scalar correction = call.number(2);
   const bool keepdim = call.truth(3);
   return variance_gradient(std_by_input_joint(result, spent(grad)), input, dim, correction, keepdim);
 }

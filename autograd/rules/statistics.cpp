@@ -88,8 +88,8 @@ Tensor running_product_gradient(const Tensor& gradient, const Tensor& input, std
 }
 
 Tensor variance_gradient(const Tensor& gradient, const Tensor& input, const DimList& dim,
-                         std::int64_t correction, bool keepdim) {
-  const auto count = static_cast<double>(num_reduced(input, dim) - correction);
+                         const Scalar& correction, bool keepdim) {
+  const double count = static_cast<double>(num_reduced(input, dim)) - correction.to_double();
   const Tensor distances = input - mean(input, dim, true);
   return expand_reduced(gradient * (2 / std::max(count, 0.0)), input, dim, keepdim) * distances;
 }

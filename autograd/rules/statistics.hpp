@@ -14,7 +14,7 @@ Tensor product_of_others(const Tensor& input, const DimList& dim, Dtype dtype);
 Tensor running_product_gradient(const Tensor& gradient, const Tensor& input, std::int64_t dim);
 
 Tensor variance_gradient(const Tensor& gradient, const Tensor& input, const DimList& dim,
-                         std::int64_t correction, bool keepdim);
+                         const Scalar& correction, bool keepdim);
 
 // Where the norm has no derivative, the subgradient that PyTorch takes: 0 at zero, and equal parts for all
 // elements that attain an extremum.

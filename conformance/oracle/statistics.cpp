@@ -34,20 +34,20 @@ Real sum_of(const std::vector<Real>& values) {
 }
 
 // The mean first, then the squared distances from it.
-Real variance_of(const std::vector<Real>& values, Index correction) {
+Real variance_of(const std::vector<Real>& values, double correction) {
   const Real center = sum_of(values) / Real(values.size());
   Real squares = 0;
   for (const Real value : values) squares += (value - center) * (value - center);
-  const Index count = static_cast<Index>(values.size()) - correction;
-  return squares / Real(std::max<Index>(count, 0));
+  return squares / std::max(Real(values.size()) - Real(correction), Real(0));
 }
 
-bp::Status var(bp::Stream, bp::In a, Dims dim, Index correction, bool, bp::Out out) {
-  return reduce(a, dim, out, [=](const auto& list) { return variance_of(list, correction); });
+bp::Status var(bp::Stream, bp::In a, Dims dim, bp::Scalar correction, bool, bp::Out out) {
+  const double less = correction.to_double();
+  return reduce(a, dim, out, [=](const auto& list) { return variance_of(list, less); });
 }
-bp::Status deviation(bp::Stream, bp::In a, Dims dim, Index correction, bool, bp::Out out) {
-  return reduce(a, dim, out,
-                [=](const auto& list) { return std::sqrt(variance_of(list, correction)); });
+bp::Status deviation(bp::Stream, bp::In a, Dims dim, bp::Scalar correction, bool, bp::Out out) {
+  const double less = correction.to_double();
+  return reduce(a, dim, out, [=](const auto& list) { return std::sqrt(variance_of(list, less)); });
 }
 
 Real largest_of(const std::vector<Real>& values) {

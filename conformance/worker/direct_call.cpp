@@ -110,8 +110,9 @@ bool strides_agree(const DirectKernel& kernel, const DirectCall& call) {
   return agree;
 }
 
-// Are the arguments that the kernel's schema does not have at their defaults?
+// Are the arguments that the kernel's schema does not have at their defaults, and those whole that it has as int?
 bool knows_all(const DirectKernel& kernel, const DirectCall& call) {
+  if (!are_whole(call.args.data(), kernel.whole)) return false;
   for (std::size_t i = static_cast<std::size_t>(kernel.num_known); i < call.args.size(); ++i) {
     const bp_value& usual = call.op->schema->arguments[i].default_value;
     if (call.args[i].tag != usual.tag || call.args[i].aux != usual.aux ||

@@ -13,18 +13,6 @@ namespace {
 
 constexpr std::uint64_t ring_bytes = 32u << 20, largest_piece = 4u << 20;
 
-// As the core finds it; -1 for a schema that the row never had.
-int num_known_by(const Operator& op, std::uint64_t hash) {
-  if (op.schema->hash == hash) return static_cast<int>(op.schema->arguments.size());
-  for (const char* const* past = op.past_schemas; past && *past; ++past) {
-    if (schema_hash(*past) != hash) continue;
-    Schema schema;
-    parse_schema(*past, schema);
-    return static_cast<int>(schema.arguments.size());
-  }
-  return -1;
-}
-
 DirectKernel read_declaration(const bp_kernel& kernel, int place) {
   DirectKernel made;
   made.kernel = &kernel;
@@ -32,7 +20,9 @@ DirectKernel read_declaration(const bp_kernel& kernel, int place) {
   made.args.assign(kernel.args, kernel.args + kernel.num_args);
   made.place = place;
   const Operator* op = find_operator(kernel.op);
-  made.num_known = op ? num_known_by(*op, kernel.schema_hash) : -1;
+  const KnownArguments known = op ? known_arguments(*op, kernel.schema_hash) : KnownArguments{};
+  made.num_known = known.count;
+  made.whole = known.whole;
   return made;
 }
 

@@ -31,6 +31,7 @@ struct DirectKernel {
   int place = 0;  // in the plugin's list
   int num_known =
       0;  // arguments of the schema that it was written against; -1: a schema that this host never had
+  std::uint64_t whole = 0;  // KnownArguments::whole
 };
 
 // Throws bp::Error with what the plugin said, at whichever step fails.

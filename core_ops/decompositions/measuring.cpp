@@ -52,12 +52,12 @@ Tensor mean_without_nan(const Tensor& input, const DimList& dim, bool keepdim,
                   dtype ? *dtype : input.dtype());
 }
 
-VarMeanResult variance_and_mean(const Tensor& input, const DimList& dim, std::int64_t correction,
+VarMeanResult variance_and_mean(const Tensor& input, const DimList& dim, const Scalar& correction,
                                 bool keepdim) {
   return {var(input, dim, correction, keepdim), mean(input, dim, keepdim)};
 }
 
-StdMeanResult deviation_and_mean(const Tensor& input, const DimList& dim, std::int64_t correction,
+StdMeanResult deviation_and_mean(const Tensor& input, const DimList& dim, const Scalar& correction,
                                  bool keepdim) {
   return {std(input, dim, correction, keepdim), mean(input, dim, keepdim)};
 }

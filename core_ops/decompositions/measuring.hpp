@@ -12,9 +12,9 @@ AminmaxResult both_extremes(const Tensor& input, std::optional<std::int64_t> dim
 Tensor nan_as_zero(const Tensor& input);
 Tensor mean_without_nan(const Tensor& input, const DimList& dim, bool keepdim,
                         std::optional<Dtype> dtype);
-VarMeanResult variance_and_mean(const Tensor& input, const DimList& dim, std::int64_t correction,
+VarMeanResult variance_and_mean(const Tensor& input, const DimList& dim, const Scalar& correction,
                                 bool keepdim);
-StdMeanResult deviation_and_mean(const Tensor& input, const DimList& dim, std::int64_t correction,
+StdMeanResult deviation_and_mean(const Tensor& input, const DimList& dim, const Scalar& correction,
                                  bool keepdim);
 Tensor numbers_alone(const Tensor& input, std::optional<double> nan, std::optional<double> posinf,
                      std::optional<double> neginf);

@@ -37,8 +37,9 @@ Tensor results_by_elements(const Tensor& input, const DimList& dim) {
   return reshape(permute(input, order), {-1, num_reduced(input, dim)});
 }
 
-Tensor variance_of(const Tensor& input, const DimList& dim, std::int64_t correction, bool keepdim) {
-  const auto count = static_cast<double>(num_reduced(input, dim) - correction);
+Tensor variance_of(const Tensor& input, const DimList& dim, const Scalar& correction,
+                   bool keepdim) {
+  const double count = static_cast<double>(num_reduced(input, dim)) - correction.to_double();
   const Tensor distances = sub(input, mean(input, dim, true));
   return div(sum(square(distances), dim, keepdim), std::max(count, 0.0));
 }
@@ -60,12 +61,12 @@ Tensor prod_by_halves(const Tensor& input, const DimList& dim, bool keepdim) {
   return in_dtype(reshape(product, result_shape(input, dim, keepdim)), input.dtype());
 }
 
-Tensor variance_in_two_passes(const Tensor& input, const DimList& dim, std::int64_t correction,
+Tensor variance_in_two_passes(const Tensor& input, const DimList& dim, const Scalar& correction,
                               bool keepdim) {
   return in_dtype(variance_of(widened(input), dim, correction, keepdim), input.dtype());
 }
 
-Tensor deviation_in_two_passes(const Tensor& input, const DimList& dim, std::int64_t correction,
+Tensor deviation_in_two_passes(const Tensor& input, const DimList& dim, const Scalar& correction,
                                bool keepdim) {
   return in_dtype(sqrt(variance_of(widened(input), dim, correction, keepdim)), input.dtype());
 }

@@ -11,9 +11,9 @@ namespace bp {
 Tensor prod_by_halves(const Tensor& input, const DimList& dim, bool keepdim);
 
 // The mean first, then the distances from it: a difference of large sums would lose all digits.
-Tensor variance_in_two_passes(const Tensor& input, const DimList& dim, std::int64_t correction,
+Tensor variance_in_two_passes(const Tensor& input, const DimList& dim, const Scalar& correction,
                               bool keepdim);
-Tensor deviation_in_two_passes(const Tensor& input, const DimList& dim, std::int64_t correction,
+Tensor deviation_in_two_passes(const Tensor& input, const DimList& dim, const Scalar& correction,
                                bool keepdim);
 
 Tensor argmin_by_argmax(const Tensor& input, std::optional<std::int64_t> dim, bool keepdim);

@@ -56,25 +56,25 @@ void decompose_nanmean(const Call& call) {
 }
 constexpr const char* nanmean_uses[] = {"ne", "where", "eq", "cast", "sum", "div", nullptr};
 
-VarMeanResult var_mean_by_parts(const Tensor& input, DimList dim, std::int64_t correction,
+VarMeanResult var_mean_by_parts(const Tensor& input, DimList dim, const Scalar& correction,
                                 bool keepdim) {
   return variance_and_mean(input, dim, correction, keepdim);
 }
 void decompose_var_mean(const Call& call) {
-  VarMeanResult parts = var_mean_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
-                                          bool_arg(call, 3));
+  VarMeanResult parts = var_mean_by_parts(tensor_arg(call, 0), dims_arg(call, 1),
+                                          scalar_arg(call, 2), bool_arg(call, 3));
   Tensor results[] = {std::move(parts.var), std::move(parts.mean)};
   finish(call, results);
 }
 constexpr const char* var_mean_uses[] = {"var", "mean", nullptr};
 
-StdMeanResult std_mean_by_parts(const Tensor& input, DimList dim, std::int64_t correction,
+StdMeanResult std_mean_by_parts(const Tensor& input, DimList dim, const Scalar& correction,
                                 bool keepdim) {
   return deviation_and_mean(input, dim, correction, keepdim);
 }
 void decompose_std_mean(const Call& call) {
-  StdMeanResult parts = std_mean_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
-                                          bool_arg(call, 3));
+  StdMeanResult parts = std_mean_by_parts(tensor_arg(call, 0), dims_arg(call, 1),
+                                          scalar_arg(call, 2), bool_arg(call, 3));
   Tensor results[] = {std::move(parts.std), std::move(parts.mean)};
   finish(call, results);
 }
@@ -208,26 +208,36 @@ constinit Operator nanmean{
     .abi = described_as("nanmean"),
 };
 
+constexpr const char* var_mean_past[] = {
+    "var_mean(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)",
+    nullptr};
+
 constinit Operator var_mean{
-    .schema_text = "var_mean(Tensor input, int[]? dim=None, *, int correction=1, bool "
+    .schema_text = "var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool "
                    "keepdim=False) -> (Tensor var, Tensor mean)",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_var_mean,
     .uses = var_mean_uses,
+    .past_schemas = var_mean_past,
     .tolerance = "accumulation",
     .doc = "The variance, as computed by `var`, and the mean over the dimensions `dim` (all by "
            "default).",
     .abi = described_as("var_mean"),
 };
 
+constexpr const char* std_mean_past[] = {
+    "std_mean(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)",
+    nullptr};
+
 constinit Operator std_mean{
-    .schema_text = "std_mean(Tensor input, int[]? dim=None, *, int correction=1, bool "
+    .schema_text = "std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool "
                    "keepdim=False) -> (Tensor std, Tensor mean)",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::floating,
     .decompose = decompose_std_mean,
     .uses = std_mean_uses,
+    .past_schemas = std_mean_past,
     .tolerance = "accumulation",
     .doc = "The standard deviation, as computed by `std`, and the mean over the dimensions `dim` "
            "(all by default).",
@@ -352,7 +362,7 @@ Tensor nanmean(const Tensor& input, DimList dim, bool keepdim, std::optional<Dty
   return call_one(ops::nanmean, args, 4);
 }
 
-VarMeanResult var_mean(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+VarMeanResult var_mean(const Tensor& input, DimList dim, const Scalar& correction, bool keepdim) {
   bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
                      value_of(keepdim)};
   Tensor results[2];
@@ -360,7 +370,7 @@ VarMeanResult var_mean(const Tensor& input, DimList dim, std::int64_t correction
   return {std::move(results[0]), std::move(results[1])};
 }
 
-StdMeanResult std_mean(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+StdMeanResult std_mean(const Tensor& input, DimList dim, const Scalar& correction, bool keepdim) {
   bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
                      value_of(keepdim)};
   Tensor results[2];

@@ -41,20 +41,20 @@ void decompose_prod(const Call& call) {
 constexpr const char* prod_uses[] = {"permute", "reshape", "narrow", "mul", "cat", "cast", "copy",
                                      nullptr};
 
-Tensor var_by_parts(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+Tensor var_by_parts(const Tensor& input, DimList dim, const Scalar& correction, bool keepdim) {
   return variance_in_two_passes(input, dim, correction, keepdim);
 }
 void decompose_var(const Call& call) {
-  finish(call, var_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
+  finish(call, var_by_parts(tensor_arg(call, 0), dims_arg(call, 1), scalar_arg(call, 2),
                             bool_arg(call, 3)));
 }
 constexpr const char* var_uses[] = {"mean", "sub", "square", "sum", "div", "cast", nullptr};
 
-Tensor std_by_parts(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+Tensor std_by_parts(const Tensor& input, DimList dim, const Scalar& correction, bool keepdim) {
   return deviation_in_two_passes(input, dim, correction, keepdim);
 }
 void decompose_std(const Call& call) {
-  finish(call, std_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
+  finish(call, std_by_parts(tensor_arg(call, 0), dims_arg(call, 1), scalar_arg(call, 2),
                             bool_arg(call, 3)));
 }
 constexpr const char* std_uses[] = {"mean", "sub", "square", "sum", "div", "sqrt", "cast", nullptr};
@@ -102,21 +102,21 @@ void decompose_norm(const Call& call) {
 constexpr const char* norm_uses[] = {"abs", "max", "min", "ne", "cast", "square", "sum", "sqrt",
                                      "pow", nullptr};
 
-Tensor complex_var_by_parts(const Tensor& input, DimList dim, std::int64_t correction,
+Tensor complex_var_by_parts(const Tensor& input, DimList dim, const Scalar& correction,
                             bool keepdim) {
   return add(var(real(input), dim, correction, keepdim), var(imag(input), dim, correction, keepdim));
 }
 void decompose_complex_var(const Call& call) {
-  finish(call, complex_var_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
+  finish(call, complex_var_by_parts(tensor_arg(call, 0), dims_arg(call, 1), scalar_arg(call, 2),
                                     bool_arg(call, 3)));
 }
 
-Tensor complex_std_by_parts(const Tensor& input, DimList dim, std::int64_t correction,
+Tensor complex_std_by_parts(const Tensor& input, DimList dim, const Scalar& correction,
                             bool keepdim) {
   return sqrt(add(var(real(input), dim, correction, keepdim), var(imag(input), dim, correction, keepdim)));
 }
 void decompose_complex_std(const Call& call) {
-  finish(call, complex_std_by_parts(tensor_arg(call, 0), dims_arg(call, 1), int_arg(call, 2),
+  finish(call, complex_std_by_parts(tensor_arg(call, 0), dims_arg(call, 1), scalar_arg(call, 2),
                                     bool_arg(call, 3)));
 }
 
@@ -151,9 +151,13 @@ constinit Operator prod{
     .abi = described_as("prod"),
 };
 
+constexpr const char* var_past[] = {
+    "var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor",
+    nullptr};
+
 constinit Operator var{
-    .schema_text = "var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) "
-                   "-> Tensor",
+    .schema_text = "var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool "
+                   "keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .promoted = 0b1,
@@ -162,16 +166,22 @@ constinit Operator var{
     .decompose_complex = decompose_complex_var,
     .complex_gives_real = true,
     .uses = var_uses,
+    .past_schemas = var_past,
     .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "The variance over the dimensions `dim` (all by default): the sum of the squared "
-           "distances from the mean, divided by the count minus `correction`.",
+           "distances from the mean, divided by the count minus `correction`, which need not be "
+           "whole.",
     .abi = described_as("var"),
 };
 
+constexpr const char* std_past[] = {
+    "std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor",
+    nullptr};
+
 constinit Operator std{
-    .schema_text = "std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) "
-                   "-> Tensor",
+    .schema_text = "std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool "
+                   "keepdim=False) -> Tensor",
     .kind = BP_KIND_REDUCTION,
     .dtypes = dtypes::floating,
     .promoted = 0b1,
@@ -180,6 +190,7 @@ constinit Operator std{
     .decompose_complex = decompose_complex_std,
     .complex_gives_real = true,
     .uses = std_uses,
+    .past_schemas = std_past,
     .has_gradient = true,
     .tolerance = "accumulation",
     .doc = "The standard deviation over the dimensions `dim` (all by default), the square root of"
@@ -279,13 +290,13 @@ const Tensor& prod_out(const Tensor& out, const Tensor& input, DimList dim, bool
   return out;
 }
 
-Tensor var(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+Tensor var(const Tensor& input, DimList dim, const Scalar& correction, bool keepdim) {
   bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
                      value_of(keepdim)};
   return call_one(ops::var, args, 4);
 }
 
-const Tensor& var_out(const Tensor& out, const Tensor& input, DimList dim, std::int64_t correction,
+const Tensor& var_out(const Tensor& out, const Tensor& input, DimList dim, const Scalar& correction,
                       bool keepdim) {
   bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
                      value_of(keepdim)};
@@ -293,13 +304,13 @@ const Tensor& var_out(const Tensor& out, const Tensor& input, DimList dim, std::
   return out;
 }
 
-Tensor std(const Tensor& input, DimList dim, std::int64_t correction, bool keepdim) {
+Tensor std(const Tensor& input, DimList dim, const Scalar& correction, bool keepdim) {
   bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
                      value_of(keepdim)};
   return call_one(ops::std, args, 4);
 }
 
-const Tensor& std_out(const Tensor& out, const Tensor& input, DimList dim, std::int64_t correction,
+const Tensor& std_out(const Tensor& out, const Tensor& input, DimList dim, const Scalar& correction,
                       bool keepdim) {
   bp_value args[] = {value_of(input), value_of(dim.list()), value_of(correction),
                      value_of(keepdim)};

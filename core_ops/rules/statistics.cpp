@@ -42,6 +42,9 @@ void prod(const Call& call, Inferred& out) {
 }
 
 void variance(const Call& call, Inferred& out) {
+  const Scalar correction = scalar_arg(call, 2);
+  BP_CHECK(!correction.is_complex(), "{}: 'correction' is {} + {}i; pass a real number",
+           call.op.name(), correction.to_complex().real(), correction.to_complex().imag());
   keep_floating(call, out, {.dim = 1, .keepdim = 3}, std::nan(""));
 }
 

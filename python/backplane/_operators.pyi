@@ -7502,30 +7502,30 @@ class TensorOperators:
 
     @overload
     def var_mean(
-        self, dim: Ints | None = None, *, correction: SupportsIndex = 1, keepdim: Bool = False,
+        self, dim: Ints | None = None, *, correction: Number = 1, keepdim: Bool = False,
         out: Sequence[Tensor] | None = None,
     ) -> _var_mean: ...
     @overload
     def var_mean(
-        self, *dim: SupportsIndex, correction: SupportsIndex = 1, keepdim: Bool = False,
-        out: Sequence[Tensor] | None = None,
+        self, *dim: SupportsIndex, correction: Number = 1, keepdim: Bool = False, out: Sequence[Tensor] | None = None,
     ) -> _var_mean:
-        """var_mean(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> (Tensor var, Tensor mean)
+        """var_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor var, Tensor
+        mean)
 
         The variance, as computed by `var`, and the mean over the dimensions `dim` (all by default).
         """
 
     @overload
     def std_mean(
-        self, dim: Ints | None = None, *, correction: SupportsIndex = 1, keepdim: Bool = False,
+        self, dim: Ints | None = None, *, correction: Number = 1, keepdim: Bool = False,
         out: Sequence[Tensor] | None = None,
     ) -> _std_mean: ...
     @overload
     def std_mean(
-        self, *dim: SupportsIndex, correction: SupportsIndex = 1, keepdim: Bool = False,
-        out: Sequence[Tensor] | None = None,
+        self, *dim: SupportsIndex, correction: Number = 1, keepdim: Bool = False, out: Sequence[Tensor] | None = None,
     ) -> _std_mean:
-        """std_mean(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> (Tensor std, Tensor mean)
+        """std_mean(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> (Tensor std, Tensor
+        mean)
 
         The standard deviation, as computed by `std`, and the mean over the dimensions `dim` (all by default).
         """

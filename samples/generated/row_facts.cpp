@@ -5494,7 +5494,7 @@ constexpr RowFacts facts[] = {
      ""},
     {"var", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
-     "non_contiguous transposed expanded several_tiles specials uncorrected",
+     "non_contiguous transposed expanded several_tiles specials uncorrected partly_corrected",
      draft_statistics, 3, bit(Trait::deviations) | bit(Trait::differences),
      "s5x257:dim=1 s257x5:dim=0:keepdim=true s s3x5x7x2 s4x5x6x3:dim=1x2 s0x5:dim=0 s2x0x3:dim=0 "
      "s4x5x6x3:dim=0x3:keepdim=true s3x1031:dim=-1",
@@ -5505,12 +5505,12 @@ constexpr RowFacts facts[] = {
      "normal",
      "s2x3001:dim=1/normal/floating s2x3001:dim=1/positive/floating s32x1:dim=1/in_turn/floating "
      "s1x7:dim=0:keepdim=true/normal s4x6:dim=1:correction=0/normal "
-     "s4x6:dim=1:correction=2/normal s6:correction=0/normal s6:correction=3/normal "
-     "s3x4x5:dim=0x2/normal",
+     "s4x6:dim=1:correction=2/normal s4x6:dim=1:correction=0.5/normal s6:correction=0/normal "
+     "s6:correction=3/normal s3x4x5:dim=0x2/normal",
      "s3x5:dim=7"},
     {"std", "0.1",
      "all_dims first_dim last_dim middle_dims keepdim negative_dim zero_dim zero_size "
-     "non_contiguous transposed expanded several_tiles specials uncorrected",
+     "non_contiguous transposed expanded several_tiles specials uncorrected partly_corrected",
      draft_statistics, 3, bit(Trait::root) | bit(Trait::deviations) | bit(Trait::differences),
      "s5x257:dim=1 s257x5:dim=0:keepdim=true s s3x5x7x2 s4x5x6x3:dim=1x2 s2x0x3:dim=0 "
      "s4x5x6x3:dim=0x3:keepdim=true s3x1031:dim=-1 s2x3x2x1x2x2x1x3:dim=1",
@@ -5520,8 +5520,8 @@ constexpr RowFacts facts[] = {
      "s2xN:dim=1 sNx2:dim=0 sNx2:dim=1 sN s150x300:dim=0 s2x1x2x1x1x3x1x2x1x1x2x1x1x1x2x3:dim=5",
      "late",
      "s32x1:dim=1/in_turn/floating s1x7:dim=0:keepdim=true/normal s4x6:dim=1:correction=0/normal "
-     "s4x6:dim=1:correction=2/normal s6:correction=0/normal s6:correction=3/normal "
-     "s3x4x5:dim=0x2/normal",
+     "s4x6:dim=1:correction=2/normal s4x6:dim=1:correction=0.5/normal s6:correction=0/normal "
+     "s6:correction=3/normal s3x4x5:dim=0x2/normal",
      ""},
     {"argmin", "0.1",
      "no_dim first_dim last_dim negative_dim keepdim zero_dim zero_size non_contiguous transposed"

@@ -11,7 +11,8 @@ Dims shape_of_statistics(Draft& draft) {
   if (draft.is("middle_dims")) return {2, 3, 4, 5};
   if (draft.is("zero_size")) return {0, 5};
   if (draft.is("first_dim", "last_dim", "negative_dim", "keepdim", "all_dims", "no_dim",
-               "uncorrected", "count", "absolute", "largest", "smallest", "cubic", "half_power"))
+               "uncorrected", "partly_corrected", "count", "absolute", "largest", "smallest",
+               "cubic", "half_power"))
     return {4, 6};
   return draft.shape();
 }
@@ -46,8 +47,10 @@ void draft_statistics(Draft& draft) {
   draft.add(draft.tensor(shape));
   if (name == "norm") add_power(draft);
   add_dims(draft, static_cast<std::int64_t>(shape.size()));
-  if (name == "var" || name == "std")
-    draft.add_value(std::int64_t{draft.is("uncorrected", "zero_dim") ? 0 : 1});
+  if (name == "var" || name == "std") {
+    const std::int64_t correction = draft.is("uncorrected", "zero_dim") ? 0 : 1;
+    draft.is("partly_corrected") ? draft.add_value(0.75) : draft.add_value(correction);
+  }
   draft.add_value(draft.is("keepdim"));
 }
 

@@ -75,6 +75,11 @@ TEST(Statistics, a_variance_far_from_zero_keeps_its_digits) {
   EXPECT_TRUE(std::isnan(item<float>(var(ones({1})))));
   EXPECT_TRUE(std::isnan(item<float>(var(ones({0})))));
   EXPECT_EQ(item<double>(var(tensor(std::vector<double>{1, 2}), {}, 3)), infinite);
+  EXPECT_EQ(item<double>(var(tensor(std::vector<double>{1, 2}), {}, 1.5)), 1);
+  EXPECT_EQ(item<double>(std(tensor(std::vector<double>{1, 2}), {}, 1.875)), 2);
+  EXPECT_EQ(item<double>(var(tensor(std::vector<double>{1, 2}), {}, 2.5)), infinite);
+  EXPECT_EQ(error_of([] { var(ones({2}), {}, std::complex<double>(1, 2)); }),
+            "var: 'correction' is 1 + 2i; pass a real number");
 }
 
 TEST(Statistics, sums_of_exponentials_do_not_overflow) {

@@ -111,4 +111,44 @@ TEST_F(PastSchema, a_schema_that_the_row_never_had_is_left_out) {
   EXPECT_THROW(bp::call_boxed(shift(), args), bp::Error);
 }
 
+// A number that was whole in the past: the kernel serves the calls in which it is.
+TEST(PastNumbers, are_whole) {
+  static constexpr const char* whole = "past::turn(Tensor input, int by=1) -> Tensor";
+  static constexpr const char* const all_past[] = {whole, nullptr};
+  bp::ensure_operators();
+  static bp::Operator turn;
+  turn.schema_text = "past::turn(Tensor input, Scalar by=1) -> Tensor";
+  turn.kind = BP_KIND_COMPOSITE;
+  turn.dtypes = bp::dtypes::all;
+  turn.infer = like_first;
+  turn.past_schemas = all_past;
+  bp::register_operator(turn);
+  const bp::KnownArguments known = bp::known_arguments(turn, bp::schema_hash(whole));
+  EXPECT_EQ(known.count, 2);
+  EXPECT_EQ(known.whole, 0b10u);
+  EXPECT_EQ(bp::known_arguments(turn, turn.schema->hash).whole, 0u);
+  EXPECT_EQ(bp::known_arguments(turn, 1).count, -1);
+
+  bp::Backend& backend = bp::load_plugin(test_plugin("partial"));
+  const bp_arg places[3] = {contiguous_f32(), bp_arg{}, contiguous_f32()};
+  bp_kernel kernel = kernel_against(whole, places);
+  kernel.op = "past::turn";
+  kernel.run = [](void*, const bp_call* call) -> bp_code {
+    const bp_tensor& out = *call->outputs[0];
+    *reinterpret_cast<float*>(static_cast<char*>(out.dl.data) + out.dl.byte_offset) =
+        static_cast<float>(call->args[1].u.i);
+    return BP_OK;
+  };
+  const bp_kernel* list[] = {&kernel};
+  bp::register_kernels(backend, list, 1);
+  {
+    const bp::Tensor x = counted({1}, backend.devices.front()->device);
+    const bp_value with_whole[] = {bp::value_of(x), bp::value_of(std::int64_t{7})};
+    EXPECT_EQ(values(bp::call_boxed(turn, with_whole)[0]), (std::vector<float>{7}));
+    const bp_value with_real[] = {bp::value_of(x), bp::value_of(7.0)};
+    EXPECT_THROW(bp::call_boxed(turn, with_real), bp::Error);
+  }
+  bp::unload_plugin(backend);
+}
+
 }  // namespace

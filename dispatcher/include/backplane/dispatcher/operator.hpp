@@ -133,11 +133,11 @@ struct Operator {
   DtypeSet dtypes = 0;      // of the computation
   Promotion promotion = Promotion::none;
   Numbers numbers = Numbers::refused;
+  // Of pointwise operators: its rule may refuse a number beside integers for its value alone, so every such call asks it.
+  bool asks_in_integers = false;
   std::uint32_t promoted = 0;   // bits of the arguments that take part in promotion
   std::uint32_t scalar_ok = 0;  // bits of the tensor arguments that may be numbers
   std::uint32_t mutates = 0;    // bits of the arguments that it writes into, if they are given
-  // Of pointwise operators: its rule may refuse a number beside integers for its value alone, so every such call asks it.
-  bool asks_in_integers = false;
   Draws draws = Draws::never;   // random numbers, from the device's generator
   InferRule infer = nullptr;
   ResultCheck check = nullptr;

@@ -1,6 +1,7 @@
 // Knows which operators exist and which backends have kernels for them.
 #pragma once
 
+#include <bit>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Candidate {
   bp_kernel declared{};                    // as much as the plugin's size covers; the rest is 0
   std::vector<bp_arg> args;                // num_known of them for arguments, then outputs
   std::uint32_t num_known = 0;             // arguments of the schema that it was written against
+  std::uint64_t whole = 0;                 // KnownArguments::whole of that schema
   std::uint32_t num_declared_results = 1;  // the schema's, where a Tensor[] is one
   Rung rung = Rung::native;          // or generated: tried after all of the backend's own kernels
   mutable std::uint64_t ran_on = 0;  // a bit for each device of the backend (runtime/quiet.hpp)
@@ -31,6 +33,19 @@ BP_API void register_operator(Operator& op);
 // Finds an operator by name, or returns null. The pointer stays valid for the life of the process, or, for a joined
 // operator (chain.hpp), while somebody holds it.
 BP_API Operator* find_operator(std::string_view name);
+// What a kernel knows of an operator, by the hash of the schema that it was written against.
+struct KnownArguments {
+  int count = -1;  // of that schema; -1: the operator never had it
+  std::uint64_t whole =
+      0;  // bits of those that it has as int, and the present schema as any number
+};
+BP_API KnownArguments known_arguments(const Operator& op, std::uint64_t hash);
+// Are these numbers whole, which `whole` says?
+inline bool are_whole(const bp_value* args, std::uint64_t whole) {
+  for (; whole != 0; whole &= whole - 1)
+    if (args[std::countr_zero(whole)].tag != BP_INT) return false;
+  return true;
+}
 // In the order of their numbers, without joined ones.
 BP_API std::vector<Operator*> registered_operators();
 

@@ -1571,17 +1571,17 @@ struct prod {
 
 struct var {
   static constexpr const char* name = "var";
-  static constexpr const char* schema = "var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x165e8dcde1f4f293u;
-  using signature = Status(Stream, In, std::optional<Ints>, int64_t, bool, Out);
+  static constexpr const char* schema = "var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x91f07a92a0b879f2u;
+  using signature = Status(Stream, In, std::optional<Ints>, Scalar, bool, Out);
   enum class place : unsigned { input, dim, correction, keepdim, out };
 };
 
 struct std_ {
   static constexpr const char* name = "std";
-  static constexpr const char* schema = "std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor";
-  static constexpr uint64_t schema_hash = 0x722f42621f45714fu;
-  using signature = Status(Stream, In, std::optional<Ints>, int64_t, bool, Out);
+  static constexpr const char* schema = "std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x069df4d42e13a8ceu;
+  using signature = Status(Stream, In, std::optional<Ints>, Scalar, bool, Out);
   enum class place : unsigned { input, dim, correction, keepdim, out };
 };
 

@@ -201,8 +201,8 @@
 #define BP_SCHEMA_HASH_topk UINT64_C(0xa11e0c7acfbd6813) /* topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) */
 #define BP_SCHEMA_HASH_constant_pad_nd UINT64_C(0x7d41504ba00895f8) /* constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor */
 #define BP_SCHEMA_HASH_prod UINT64_C(0xb4bfd13b64789d90) /* prod(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
-#define BP_SCHEMA_HASH_var UINT64_C(0x165e8dcde1f4f293) /* var(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor */
-#define BP_SCHEMA_HASH_std UINT64_C(0x722f42621f45714f) /* std(Tensor input, int[]? dim=None, *, int correction=1, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_var UINT64_C(0x91f07a92a0b879f2) /* var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor */
+#define BP_SCHEMA_HASH_std UINT64_C(0x069df4d42e13a8ce) /* std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor */
 #define BP_SCHEMA_HASH_argmin UINT64_C(0x616193c87803179f) /* argmin(Tensor input, int? dim=None, bool keepdim=False) -> Tensor */
 #define BP_SCHEMA_HASH_any UINT64_C(0x4c4a334f17d130f7) /* any(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */
 #define BP_SCHEMA_HASH_all UINT64_C(0xc0ead4b22ed4ea8c) /* all(Tensor input, int[]? dim=None, bool keepdim=False) -> Tensor */

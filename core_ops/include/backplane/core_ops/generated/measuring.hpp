@@ -40,7 +40,7 @@ struct VarMeanResult {
 };
 
 // The variance, as computed by `var`, and the mean over the dimensions `dim` (all by default).
-BP_API VarMeanResult var_mean(const Tensor& input, DimList dim = {}, std::int64_t correction = 1,
+BP_API VarMeanResult var_mean(const Tensor& input, DimList dim = {}, const Scalar& correction = 1,
                               bool keepdim = false);
 
 struct StdMeanResult {
@@ -50,7 +50,7 @@ struct StdMeanResult {
 
 // The standard deviation, as computed by `std`, and the mean over the dimensions `dim` (all by
 // default).
-BP_API StdMeanResult std_mean(const Tensor& input, DimList dim = {}, std::int64_t correction = 1,
+BP_API StdMeanResult std_mean(const Tensor& input, DimList dim = {}, const Scalar& correction = 1,
                               bool keepdim = false);
 
 // `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by

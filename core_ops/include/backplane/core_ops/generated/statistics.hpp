@@ -19,19 +19,19 @@ BP_API const Tensor& prod_out(const Tensor& out, const Tensor& input, DimList di
                               bool keepdim = false, std::optional<Dtype> dtype = std::nullopt);
 
 // The variance over the dimensions `dim` (all by default): the sum of the squared distances from
-// the mean, divided by the count minus `correction`. The listed dimensions are dropped, or stay as
-// 1 with `keepdim`; throws bad_argument for integers.
-BP_API Tensor var(const Tensor& input, DimList dim = {}, std::int64_t correction = 1,
+// the mean, divided by the count minus `correction`, which need not be whole. The listed dimensions
+// are dropped, or stay as 1 with `keepdim`; throws bad_argument for integers.
+BP_API Tensor var(const Tensor& input, DimList dim = {}, const Scalar& correction = 1,
                   bool keepdim = false);
 BP_API const Tensor& var_out(const Tensor& out, const Tensor& input, DimList dim = {},
-                             std::int64_t correction = 1, bool keepdim = false);
+                             const Scalar& correction = 1, bool keepdim = false);
 
 // The standard deviation over the dimensions `dim` (all by default), the square root of `var`. The
 // listed dimensions are dropped, or stay as 1 with `keepdim`; throws bad_argument for integers.
-BP_API Tensor std(const Tensor& input, DimList dim = {}, std::int64_t correction = 1,
+BP_API Tensor std(const Tensor& input, DimList dim = {}, const Scalar& correction = 1,
                   bool keepdim = false);
 BP_API const Tensor& std_out(const Tensor& out, const Tensor& input, DimList dim = {},
-                             std::int64_t correction = 1, bool keepdim = false);
+                             const Scalar& correction = 1, bool keepdim = false);
 
 // The int64 index of the smallest element along `dim`, or in row-major order by default. Of equal
 // elements, the first; NaN is the smallest. `dim` is dropped, or stays as 1 with `keepdim`; throws
