@@ -176,65 +176,6 @@ Tensor mapped_places(const Tensor& theta, IntList size, bool align_corners) {
   return reshape(matmul(base, transpose(theta, 1, 2)), {size[0], rows, columns, 2});
 }
 
-Tensor sampled_at(const Tensor& input, const Tensor& grid, std::string_view mode,
-                  std::string_view padding_mode, bool align_corners) {
-  BP_CHECK(input.ndim() == 4 && grid.ndim() == 4 && grid.size(3) == 2 &&
-               grid.size(0) == input.size(0) && input.dtype() == grid.dtype(),
-           "grid_sample: input is {} of shape {} and grid {} of {}; pass [N, C, H, W] and "
-           "[N, H', W', 2] of one dtype",
-           name(input.dtype()), to_string(input.shape()), name(grid.dtype()),
-           to_string(grid.shape()));
-  const bool is_border = padding_mode == "border";
-  BP_CHECK(mode == "bilinear" || mode == "nearest",
-           "grid_sample: the mode is '{}'; choose 'bilinear' or 'nearest'", mode);
-  BP_CHECK(is_border || padding_mode == "zeros",
-           "grid_sample: the padding is '{}'; choose 'zeros' or 'border'", padding_mode);
-  const std::int64_t batch = input.size(0), channels = input.size(1);
-  const std::int64_t rows = input.size(2), columns = input.size(3);
-  BP_CHECK(rows > 0 && columns > 0, "grid_sample: input has shape {}; an image needs elements",
-           to_string(input.shape()));
-  const std::int64_t count = grid.size(1) * grid.size(2);
-  const Tensor places = widened(grid);  // in 16 bits another element would be the nearest
-  // From -1 and 1 to numbers of elements.
-  const auto place = [&](std::int64_t which, std::int64_t size) {
-    const auto elements = static_cast<double>(size);
-    const Tensor at = add(select(places, 3, which), 1);
-    const Tensor found =
-        align_corners ? mul(at, (elements - 1) / 2) : mul(sub(mul(at, elements), 1), 0.5);
-    return reshape(is_border ? clamp(where(eq(found, found), found, 0), 0, size - 1) : found,
-                   {batch, count});
-  };
-  const Tensor x = place(0, columns), y = place(1, rows);
-  const Tensor image = reshape(widened(input), {batch, channels, rows * columns});
-  // The elements of a column and row, zeros outside.
-  const auto at = [&](const Tensor& column, const Tensor& row) {
-    const Tensor inside = logical_and(logical_and(ge(column, 0), le(column, columns - 1)),
-                                      logical_and(ge(row, 0), le(row, rows - 1)));
-    const auto whole = [](const Tensor& place, std::int64_t size) {
-      return cast(clamp(where(eq(place, place), place, 0), 0, size - 1), i64);
-    };
-    const Tensor number = add(mul(whole(row, rows), columns), whole(column, columns));
-    const Dims shape{batch, channels, count};
-    const Tensor taken = gather(image, 2, expand(unsqueeze(number, 1), shape));
-    return where(unsqueeze(inside, 1), taken, 0);
-  };
-  Tensor result;
-  if (mode == "nearest") {
-    result = at(round(x), round(y));
-  } else {
-    const Tensor left = floor(x), top = floor(y);
-    const Tensor to_right = sub(x, left), to_bottom = sub(y, top);
-    for (const int right : {0, 1})
-      for (const int bottom : {0, 1}) {
-        const Tensor part =
-            mul(right ? to_right : sub(1, to_right), bottom ? to_bottom : sub(1, to_bottom));
-        const Tensor term = mul(at(add(left, right), add(top, bottom)), unsqueeze(part, 1));
-        result = result.defined() ? add(result, term) : term;
-      }
-  }
-  return in_dtype(reshape(result, {batch, channels, grid.size(1), grid.size(2)}), input.dtype());
-}
-
 Tensor windows_as_columns(const Tensor& input, IntList kernel_size, IntList dilation,
                           IntList padding, IntList stride) {
   BP_CHECK(input.ndim() == 4, "im2col: the shape is {}; pass [N, C, H, W]",

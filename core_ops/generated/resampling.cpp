@@ -41,8 +41,9 @@ void decompose_grid_sample(const Call& call) {
                                     text_arg(call, 3), bool_arg(call, 4)));
 }
 constexpr const char* grid_sample_uses[] = {"select", "add", "mul", "sub", "floor", "round",
-                                            "clamp", "cast", "ge", "le", "logical_and", "where",
-                                            "reshape", "unsqueeze", "expand", "gather", nullptr};
+                                            "clamp", "cast", "eq", "ge", "le", "lt", "neg", "fmod",
+                                            "logical_and", "where", "reshape", "unsqueeze",
+                                            "expand", "gather", nullptr};
 
 Tensor im2col_by_parts(const Tensor& input, IntList kernel_size, IntList dilation, IntList padding,
                        IntList stride) {
@@ -109,9 +110,9 @@ constinit Operator grid_sample{
     .tolerance = "accumulation",
     .doc = "The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], "
            "whose x and y are -1 and 1 at the edges (at the centers of the outermost elements "
-           "with `align_corners`): interpolated from the four nearest ('bilinear'), or the "
-           "nearest one ('nearest'). Outside are zeros, or the nearest element of the edge "
-           "('border').",
+           "with `align_corners`): interpolated from the four nearest ('bilinear') or from "
+           "sixteen ('bicubic'), or the nearest one ('nearest'). Outside are zeros, the nearest "
+           "element of the edge ('border'), or the image as mirrored at its edges ('reflection').",
     .abi = described_as("grid_sample"),
 };
 

@@ -4290,7 +4290,8 @@ def grid_sample(
 
     The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at the
     edges (at the centers of the outermost elements with `align_corners`): interpolated from the four nearest
-    ('bilinear'), or the nearest one ('nearest'). Outside are zeros, or the nearest element of the edge ('border').
+    ('bilinear') or from sixteen ('bicubic'), or the nearest one ('nearest'). Outside are zeros, the nearest element of
+    the edge ('border'), or the image as mirrored at its edges ('reflection').
     """
 
 def im2col(
@@ -8854,7 +8855,8 @@ class TensorOperators:
 
         The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at
         the edges (at the centers of the outermost elements with `align_corners`): interpolated from the four nearest
-        ('bilinear'), or the nearest one ('nearest'). Outside are zeros, or the nearest element of the edge ('border').
+        ('bilinear') or from sixteen ('bicubic'), or the nearest one ('nearest'). Outside are zeros, the nearest element
+        of the edge ('border'), or the image as mirrored at its edges ('reflection').
         """
 
     def im2col(

@@ -156,6 +156,46 @@ TEST(Forms, grid_sample_takes_a_place_that_is_none) {
   EXPECT_EQ(doubles(grid_sample(image, grid, "bilinear", "border"))[0], 1);
 }
 
+// One row of four elements, read at numbers of elements.
+std::vector<double> sampled(const std::vector<double>& elements, const char* mode,
+                            const char* padding, bool align_corners) {
+  std::vector<double> grid;
+  for (const double element : elements) {
+    grid.push_back(align_corners ? element / 1.5 - 1 : (2 * element + 1) / 4 - 1);
+    grid.push_back(align_corners ? -1 : 0);
+  }
+  const Tensor image = reshape(numbers({10, 20, 30, 40}), {1, 1, 1, 4});
+  const auto count = static_cast<std::int64_t>(elements.size());
+  const Tensor places = reshape(numbers(grid), {1, 1, count, 2});
+  std::vector<double> values = doubles(grid_sample(image, places, mode, padding, align_corners));
+  for (double& value : values) value = std::round(value * 1e9) / 1e9;
+  return values;
+}
+
+TEST(Forms, grid_sample_reflects_at_centers_or_at_edges) {
+  using Values = std::vector<double>;
+  const Values elements{-0.25, -1, -2, 4, 5, 7};
+  EXPECT_EQ(sampled(elements, "bilinear", "reflection", true), (Values{12.5, 20, 30, 30, 20, 20}));
+  EXPECT_EQ(sampled(elements, "bilinear", "reflection", false), (Values{10, 10, 20, 40, 30, 10}));
+  EXPECT_EQ(sampled({-0.8, 3.9, 6.2}, "nearest", "reflection", true), (Values{20, 30, 10}));
+  EXPECT_EQ(sampled({-0.8, 3.9, 6.2}, "nearest", "reflection", false), (Values{10, 40, 20}));
+}
+
+TEST(Forms, grid_sample_takes_cubics_of_sixteen_elements) {
+  using Values = std::vector<double>;
+  EXPECT_EQ(sampled({1.5, 0.5}, "bicubic", "zeros", true), (Values{25, 15}));
+  EXPECT_EQ(sampled({1.5, 0.5}, "bicubic", "border", true), (Values{25, 14.0625}));
+  EXPECT_EQ(sampled({1.5, 0.5}, "bicubic", "reflection", true), (Values{25, 13.125}));
+  EXPECT_EQ(error_of([] {
+              grid_sample(ones({1, 1, 2, 2}), zeros({1, 1, 1, 2}), "cubic");
+            }),
+            "grid_sample: the mode is 'cubic'; choose 'bilinear', 'nearest' or 'bicubic'");
+  EXPECT_EQ(error_of([] {
+              grid_sample(ones({1, 1, 2, 2}), zeros({1, 1, 1, 2}), "nearest", "wrap");
+            }),
+            "grid_sample: the padding is 'wrap'; choose 'zeros', 'border' or 'reflection'");
+}
+
 TEST(Forms, nothing_to_do_is_done_as_pytorch_does_it) {
   EXPECT_TRUE(equal(diff(numbers({1, 2}), 0, -1, numbers({0})), numbers({1, 2})));
   EXPECT_TRUE(equal(histc(numbers({1, 2, 3, 5}), 2, 5, 5), numbers({2, 2})));

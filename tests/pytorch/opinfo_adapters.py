@@ -407,8 +407,8 @@ ADAPTERS.update({row: median(row) for row in ("median", "nanmedian")})
 
 @said("nn.functional.grid_sample")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
-    if mode == "bicubic" or padding_mode == "reflection" or input.dim() != 4:
-        raise Unmapped("the mode 'bicubic', the padding 'reflection' and volumes are not there")
+    if input.dim() != 4:
+        raise Unmapped("volumes are not there")
     return "grid_sample", [input, grid, mode, padding_mode, bool(align_corners)], {}
 
 

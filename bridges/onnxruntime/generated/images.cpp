@@ -46,13 +46,11 @@ Tensor GridSample_2(const Arguments& arguments) {
   [[maybe_unused]] const std::int64_t align_corners = arguments.integer(2);
   [[maybe_unused]] const std::string_view mode = arguments.text(3);
   [[maybe_unused]] const std::string_view padding_mode = arguments.text(4);
-  return grid_sample(input, grid, mode == "nearest" ? "nearest" : "bilinear", padding_mode, align_corners != 0);
+  return grid_sample(input, grid, mode == "nearest" ? "nearest" : mode == "bicubic" || mode == "cubic" ? "bicubic" : "bilinear", padding_mode, align_corners != 0);
 }
 bool accepts_GridSample_2(const Arguments& arguments) {
-  [[maybe_unused]] const std::string_view mode = arguments.text(3);
-  [[maybe_unused]] const std::string_view padding_mode = arguments.text(4);
   const NodeFacts& node = arguments.node();
-  return node.inputs[0].ndim == 4 && (mode == "bilinear" || mode == "linear" || mode == "nearest") && padding_mode != "reflection";
+  return node.inputs[0].ndim == 4;
 }
 
 // AffineGrid

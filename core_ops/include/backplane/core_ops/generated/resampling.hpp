@@ -25,8 +25,9 @@ BP_API Tensor affine_grid(const Tensor& theta, IntList size, bool align_corners 
 
 // The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], whose x and y
 // are -1 and 1 at the edges (at the centers of the outermost elements with `align_corners`):
-// interpolated from the four nearest ('bilinear'), or the nearest one ('nearest'). Outside are
-// zeros, or the nearest element of the edge ('border').
+// interpolated from the four nearest ('bilinear') or from sixteen ('bicubic'), or the nearest one
+// ('nearest'). Outside are zeros, the nearest element of the edge ('border'), or the image as
+// mirrored at its edges ('reflection').
 BP_API Tensor grid_sample(const Tensor& input, const Tensor& grid,
                           std::string_view mode = "bilinear",
                           std::string_view padding_mode = "zeros", bool align_corners = false);
