@@ -152,12 +152,12 @@ constinit Operator angle{
 constinit Operator sgn{
     .schema_text = "sgn(Tensor input) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
-    .dtypes = dtypes::numeric,
+    .dtypes = dtypes::computed,
     .decompose = decompose_sgn,
     .uses = sgn_uses,
     .tolerance = "accumulation",
     .doc = "`input` divided by its absolute value, and 0 where that is 0; for real numbers, the "
-           "sign.",
+           "sign. A bool stays itself.",
     .abi = described_as("sgn"),
 };
 

@@ -198,12 +198,12 @@ void decompose_copysign(const Call& call) {
 constexpr const char* copysign_uses[] = {"abs", "neg", "div", "lt", "logical_or", "where", nullptr};
 
 Tensor sign_by_parts(const Tensor& input) {
-  return sub(cast(gt(input, 0), input.dtype()), cast(lt(input, 0), input.dtype()));
+  return sign_by_comparisons(input);
 }
 void decompose_sign(const Call& call) {
   finish(call, sign_by_parts(tensor_arg(call, 0)));
 }
-constexpr const char* sign_uses[] = {"sub", "cast", "gt", "lt", nullptr};
+constexpr const char* sign_uses[] = {"gt", "lt", "cast", "sub", "copy", nullptr};
 
 Tensor heaviside_by_parts(const Tensor& input, const Tensor& values) {
   return where(eq(input, 0), values, cast(gt(input, 0), values.dtype()));
@@ -366,7 +366,7 @@ constinit Operator copysign{
 constinit Operator sign{
     .schema_text = "sign(Tensor input) -> Tensor",
     .kind = BP_KIND_POINTWISE,
-    .dtypes = dtypes::real,
+    .dtypes = dtypes::real | set_of(boolean),
     .promotion = Promotion::common,
     .promoted = 0b1,
     .infer = rules::pointwise,
@@ -377,9 +377,9 @@ constinit Operator sign{
     .num_nodes = std::size(sign_nodes),
     .has_gradient = true,
     .tolerance = "exact",
-    .doc = "1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. "
-           "Complex numbers are divided by their absolute value, as by `sgn`; for them, NaN stays"
-           " NaN.",
+    .doc = "1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN; "
+           "a bool stays itself. Complex numbers are divided by their absolute value, as by "
+           "`sgn`; for them, NaN stays NaN.",
     .abi = described_as("sign"),
 };
 

@@ -59,6 +59,11 @@ Tensor round_by_floor(const Tensor& input) {
   return where(eq(rounded, 0), mul(input, 0), rounded);  // the sign of 0
 }
 
+Tensor sign_by_comparisons(const Tensor& input) {
+  if (input.dtype() == boolean) return copy(input);
+  return sub(cast(gt(input, 0), input.dtype()), cast(lt(input, 0), input.dtype()));
+}
+
 // W. Kahan's way: what rounding took from e^a, log finds again.
 Tensor expm1_by_exp(const Tensor& input) {
   const Tensor power = exp(input);

@@ -98,6 +98,7 @@ Tensor one_hot_by_scatter(const Tensor& input, std::int64_t num_classes);
 
 // Functions of one tensor from the primitives' own, each within its row's tolerance: by_primitives.cpp.
 Tensor round_by_floor(const Tensor& input);
+Tensor sign_by_comparisons(const Tensor& input);
 Tensor expm1_by_exp(const Tensor& input);
 Tensor log1p_by_log(const Tensor& input);
 Tensor erf_by_exp(const Tensor& input);

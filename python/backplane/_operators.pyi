@@ -921,13 +921,13 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sgn(Tensor input) -> Tensor
 
-    `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
+    `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign. A bool stays itself.
     """
 
 def sgn_(input: Tensor) -> Tensor:
     """sgn(Tensor input) -> Tensor
 
-    `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
+    `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign. A bool stays itself.
 
     Written into `input` itself.
     """
@@ -1354,15 +1354,15 @@ def copysign_(input: Tensor, other: Tensor | Number) -> Tensor:
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sign(Tensor input) -> Tensor
 
-    1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex numbers are divided by
-    their absolute value, as by `sgn`; for them, NaN stays NaN.
+    1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN; a bool stays itself. Complex
+    numbers are divided by their absolute value, as by `sgn`; for them, NaN stays NaN.
     """
 
 def sign_(input: Tensor) -> Tensor:
     """sign(Tensor input) -> Tensor
 
-    1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex numbers are divided by
-    their absolute value, as by `sgn`; for them, NaN stays NaN.
+    1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN; a bool stays itself. Complex
+    numbers are divided by their absolute value, as by `sgn`; for them, NaN stays NaN.
 
     Written into `input` itself.
     """
@@ -6164,13 +6164,13 @@ class TensorOperators:
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """sgn(Tensor input) -> Tensor
 
-        `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
+        `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign. A bool stays itself.
         """
 
     def sgn_(self) -> Self:
         """sgn(Tensor input) -> Tensor
 
-        `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
+        `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign. A bool stays itself.
 
         Written into `input` itself.
         """
@@ -6490,15 +6490,15 @@ class TensorOperators:
     def sign(self, *, out: Tensor | None = None) -> Tensor:
         """sign(Tensor input) -> Tensor
 
-        1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex numbers are divided
-        by their absolute value, as by `sgn`; for them, NaN stays NaN.
+        1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN; a bool stays itself.
+        Complex numbers are divided by their absolute value, as by `sgn`; for them, NaN stays NaN.
         """
 
     def sign_(self) -> Self:
         """sign(Tensor input) -> Tensor
 
-        1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex numbers are divided
-        by their absolute value, as by `sgn`; for them, NaN stays NaN.
+        1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN; a bool stays itself.
+        Complex numbers are divided by their absolute value, as by `sgn`; for them, NaN stays NaN.
 
         Written into `input` itself.
         """

@@ -416,6 +416,15 @@ TEST(Numeric, integers_are_whole) {
     EXPECT_TRUE(equal(whole, least));
 }
 
+TEST(Numeric, a_bool_is_its_own_sign) {
+  const Tensor x = tensor({true, false});
+  for (const Tensor& made : {sign(x), sgn(x)}) {
+    EXPECT_EQ(made.dtype(), boolean);
+    EXPECT_TRUE(equal(made, x));
+  }
+  for (const auto& call : {floor, ceil, trunc, round}) EXPECT_THROW(call(x), Error);
+}
+
 TEST(Numeric, bounds_beside_integers_lose_their_fractions) {
   const Tensor x = tensor({-4, 0, 1, 9});
   using Numbers = std::vector<std::int64_t>;

@@ -35,7 +35,8 @@ BP_API Tensor polar(const Tensor& abs, const Tensor& angle);
 // negative, else 0; NaN stays NaN. Integers are converted to the default dtype.
 BP_API Tensor angle(const Tensor& input);
 
-// `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign.
+// `input` divided by its absolute value, and 0 where that is 0; for real numbers, the sign. A bool
+// stays itself.
 BP_API Tensor sgn(const Tensor& input);
 
 }  // namespace bp

@@ -62,9 +62,9 @@ BP_API const Tensor& copysign_(const Tensor& input, const Scalar& other);
 BP_API const Tensor& copysign_out(const Tensor& out, const Tensor& input, const Tensor& other);
 BP_API const Tensor& copysign_out(const Tensor& out, const Tensor& input, const Scalar& other);
 
-// 1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN. Complex
-// numbers are divided by their absolute value, as by `sgn`; for them, NaN stays NaN. Shapes
-// broadcast, dtypes are promoted; throws bad_argument where they cannot be.
+// 1 where `input` is positive, -1 where it is negative, and 0 elsewhere, also for NaN; a bool stays
+// itself. Complex numbers are divided by their absolute value, as by `sgn`; for them, NaN stays
+// NaN. Shapes broadcast, dtypes are promoted; throws bad_argument where they cannot be.
 BP_API Tensor sign(const Tensor& input);
 BP_API const Tensor& sign_(const Tensor& input);
 BP_API const Tensor& sign_out(const Tensor& out, const Tensor& input);
