@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <backplane/core_ops/creation.hpp>
+#include <backplane/runtime/capturing.hpp>
 #include <backplane/tensor/check.hpp>
 #include <backplane/tensor/promotion.hpp>
 
@@ -39,6 +40,14 @@ Tensor matrix_of_least_squares(const Tensor& A, const Tensor& B, std::optional<d
   return matmul(linalg_pinv(A, {}, rcond.value_or(usual_cut(A))), B);
 }
 
+// PyTorch's rule: gelsy gives none, and those by singular values if all matrices have full rank. Reads the rank, but in a
+// capture, which cannot.
+bool has_residuals(const Tensor& A, const Tensor& rank, std::string_view driver) {
+  if (A.size(-2) <= A.size(-1) || driver == "gelsy") return false;
+  if (driver == "gels" || is_shape_alone(rank) || is_capturing()) return true;
+  return item<bool>(all(eq(rank, A.size(-1))));
+}
+
 }  // namespace
 
 LinalgLstsqResult least_squares(const Tensor& A, const Tensor& B, std::optional<double> rcond,
@@ -54,11 +63,6 @@ LinalgLstsqResult least_squares(const Tensor& A, const Tensor& B, std::optional<
   const Tensor matrices = expand_batch(A, batch), wanted = expand_batch(side, batch);
   Tensor solution = matrix_of_least_squares(matrices, wanted, rcond, driver);
   const Dtype real_dtype = to_real(A.dtype());
-  Tensor residuals = zeros({0}, real_dtype, A.device());
-  if (A.size(-2) > A.size(-1)) {
-    residuals = sum(squared_sizes(sub(matmul(matrices, solution), wanted)), -2);
-    solution = copy(solution);  // who writes into it leaves the residuals' derivative alone
-  }
   Tensor rank = zeros({0}, i64, A.device()), values = zeros({0}, real_dtype, A.device());
   if (driver != "gels") {
     const Tensor all = linalg_svdvals(A);
@@ -66,6 +70,11 @@ LinalgLstsqResult least_squares(const Tensor& A, const Tensor& B, std::optional<
     rank = zeros(batch_of_matrices(A), i64, A.device());
     if (all.size(-1) > 0)
       rank = sum(cast(gt(all, mul(max(all, -1, true), rcond.value_or(usual_cut(A)))), i64), -1);
+  }
+  Tensor residuals = zeros({0}, real_dtype, A.device());
+  if (has_residuals(A, rank, driver)) {
+    residuals = sum(squared_sizes(sub(matmul(matrices, solution), wanted)), -2);
+    solution = copy(solution);  // who writes into it leaves the residuals' derivative alone
   }
   return {is_vector ? squeeze(solution, {-1}) : solution, residuals, rank, values};
 }

@@ -57,8 +57,8 @@ TEST(EigenDerivatives, of_least_squares_by_every_driver) {
       const auto solve = [&](std::span<const Tensor> inputs) {
         const Tensor side = is_wide ? narrow(inputs[1], 0, 0, 2) : inputs[1];
         const LinalgLstsqResult of = linalg_lstsq(inputs[0], side, {}, driver);
-        return is_wide ? std::vector<Tensor>{of.solution}
-                       : std::vector<Tensor>{of.solution, of.residuals};
+        return is_wide || driver == "gelsy" ? std::vector<Tensor>{of.solution}
+                                            : std::vector<Tensor>{of.solution, of.residuals};
       };
       const std::vector<std::int64_t> shape = {is_wide ? 2 : 4, is_wide ? 4 : 2};
       const std::vector<Tensor> leaves = {matrix_leaf(A, shape), matrix_leaf(B, {4, 2})};

@@ -99,7 +99,10 @@ TEST_P(Eigen, least_squares_solve_the_normal_equations) {
     const Tensor rest = matmul(A, of.solution) - B;
     const Tensor left = matmul(transpose(A, -1, -2), rest);
     EXPECT_LE(largest_gap(left, zeros_like(left)), 1e-12);
-    EXPECT_LE(largest_gap(of.residuals, sum(rest * rest, -2)), 1e-12);
+    if (std::string_view(driver) == "gelsy")
+      EXPECT_EQ(to_string(of.residuals.shape()), "[0]");
+    else
+      EXPECT_LE(largest_gap(of.residuals, sum(rest * rest, -2)), 1e-12);
     EXPECT_EQ(of.rank.numel(), std::string_view(driver) == "gels" ? 0 : 2);
     // Of more unknowns than equations the smallest solution: a combination of the rows.
     const Tensor wide = transpose(A, -1, -2), side = narrow(B, -2, 0, 4);
@@ -114,8 +117,10 @@ TEST_P(Eigen, least_squares_of_less_than_full_rank_and_of_vectors) {
   const Tensor A = there(matmul(thin, flat)), b = there(numbers_between({8}, 5));
   const LinalgLstsqResult of = linalg_lstsq(A, b, {}, "gelsd");
   EXPECT_EQ(to_string(of.solution.shape()), "[5]");
-  EXPECT_EQ(to_string(of.residuals.shape()), "[1]");
+  EXPECT_EQ(to_string(of.residuals.shape()), "[0]");
   EXPECT_EQ(item<int>(of.rank), 2);
+  const LinalgLstsqResult full = linalg_lstsq(there(thin), b, {}, "gelss");
+  EXPECT_EQ(to_string(full.residuals.shape()), "[1]");
   EXPECT_LE(largest_gap(of.solution, matmul(linalg_pinv(A), b)), 1e-12);
   EXPECT_EQ(to_string(linalg_lstsq(zeros({0, 3}, f64), zeros({0, 2}, f64)).solution.shape()),
             "[3, 2]");

@@ -107,12 +107,14 @@ GENERAL = """
 * `conj` computes its result at once, where PyTorch only marks it; transforms of float16 and bfloat16 compute in float32; `stft` of complex
   signals and `istft` of two-sided spectra need onesided=false, which PyTorch detects by itself. Where no window reaches, `istft` divides by
   0; PyTorch waits for the device and raises an error.
+* `index` takes no masks of uint8, which PyTorch calls deprecated; an index without elements may have any dtype in `gather`, and in
+  PyTorch in `scatter` and its like, too. `scatter_add` refuses bools, which `index_add`, `index_put` and `put` add.
 * An index out of range is an error at the latest when the stream is synchronized, and the error names the operator.
 * Random numbers come from Philox as `philox` defines it, and are the same on every device; PyTorch's differ from device to device.
 * For equal elements, `median`, `nanmedian`, `sort` and `topk` may return other indices than PyTorch, which does not specify them.
 * `linspace`, windows and `fftfreq` are computed in float64 and rounded once; PyTorch computes them in their dtype.
 * `binary_cross_entropy` passes no gradient on at exactly 0 and 1, where PyTorch's is 1e12.
-* `index_add` refuses bools; `searchsorted` refuses a sequence and values of two dtypes; `median` of no whole numbers is an error.
+* `searchsorted` refuses a sequence and values of two dtypes; `median` of no whole numbers is an error.
 * `quantile` finds its place in float64, so that 'nearest' may take another neighbour than PyTorch, which rounds in the input's dtype.
 * `logit`'s derivative at 0 and 1 is NaN, not infinity, is finite outside, and 0 at the bounds that `eps` sets; `cdist`'s by `p` infinity
   is shared by equal differences; `nanmean`'s of NaN alone is 0; a NaN score makes `multi_margin_loss` NaN.
@@ -126,8 +128,7 @@ GENERAL = """
 * `linalg_eig` and `linalg_eigvals` order the eigenvalues by their real parts, then by their imaginary parts. The largest component of
   each eigenvector, the first of those as large within a thousandth, is real and positive, and the derivative is that of the vectors so
   chosen; PyTorch leaves both open, and refuses derivatives that depend on the choice.
-* `linalg_lstsq` takes the driver 'gels' by default on every device, gives residuals whatever the rank, and decides 'gelsy' as well by
-  singular values. `linalg_det` has derivatives of second order where several singular values are equal, as well.
+* `linalg_lstsq` takes the driver 'gels' by default on every device, and decides 'gelsy' as well by singular values. `linalg_det` has derivatives of second order where several singular values are equal, as well.
 * `sign` of complex numbers is `sgn`, as in the array API; PyTorch refuses them.
 * `_foreach_*` take lists whose tensors have one dtype and device at each place, and one number for all tensors, not one for each.
   `_fused_*_` refuse tensors to be written that share memory, and unscale gradients for the step alone: `grads` stay as they are.

@@ -72,15 +72,17 @@ def eig(A):
 
 
 def least_squares(A, B, rcond=None, driver="gels"):
-    """All results of each driver, with residuals of any rank."""
+    """All results of each driver, as PyTorch gives them."""
     vector = B.dim() == 1 or (A.dim() - 1 == B.dim() and B.shape == A.shape[:-1])
     side = B.unsqueeze(-1) if vector else B
     cut = max(A.shape[-2:]) * torch.finfo(A.dtype).eps if rcond is None else rcond
     solution = torch.linalg.pinv(A, rtol=cut) @ side
     tall = A.shape[-2] > A.shape[-1]
     rest = A @ solution - side
-    residuals = (rest * rest.conj()).real.sum(-2) if tall else A.real.new_zeros(0)
     values = torch.linalg.svdvals(A)
+    full = driver == "gels" or bool(((values > cut * values[..., :1]).sum(-1) == A.shape[-1]).all())
+    has_residuals = tall and full and driver != "gelsy"
+    residuals = (rest * rest.conj()).real.sum(-2) if has_residuals else A.real.new_zeros(0)
     rank = (values > cut * values[..., :1]).sum(-1) if driver != "gels" else torch.zeros(0, dtype=torch.int64)
     return (solution.squeeze(-1) if vector else solution, residuals, rank,
             values if driver in ("gelsd", "gelss") else A.real.new_zeros(0))

@@ -358,6 +358,11 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     return "linalg_matrix_norm", [input, ord if isinstance(ord, str) else f"{ord:g}", dim, keepdim], {"dtype": dtype}
 
 
+@said("linalg.lstsq", "linalg.lstsq.grad_oriented")
+def lstsq(A, B, rcond=None, *, driver=None):
+    return "linalg_lstsq", [A, B, rcond], {"driver": driver or "gelsy"}  # PyTorch's default on the CPU
+
+
 @said("linalg.norm", "linalg.norm.subgradients_at_zero")
 def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     if ord is None:

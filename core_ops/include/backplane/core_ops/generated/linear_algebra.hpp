@@ -157,8 +157,9 @@ struct LinalgLstsqResult {
 // rank; otherwise the solution is infinite, NaN or meaningless. 'gelsy', 'gelsd' and 'gelss' use
 // singular values, and those up to `rcond` times the largest count as 0; the default is the larger
 // size of A times the dtype's epsilon. They have a derivative where the rank of A does not change.
-// The residuals are the sums of squares of A X - B per column if A has more rows than columns,
-// whatever its rank, else empty. The rank is empty with 'gels', and the singular values are empty
+// The residuals are the sums of squares of A X - B per column if A has more rows than columns, and
+// empty otherwise, with 'gelsy', and with 'gelsd' and 'gelss' if a matrix has less than full rank,
+// which waits for the device. The rank is empty with 'gels', and the singular values are empty
 // except with 'gelsd' and 'gelss'.
 BP_API LinalgLstsqResult linalg_lstsq(const Tensor& A, const Tensor& B,
                                       std::optional<double> rcond = std::nullopt,
