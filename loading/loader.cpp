@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <map>
 #include <memory>
@@ -115,7 +116,8 @@ void give_kernels(LoadedPlugin& plugin, Backend& backend) {
 
 // Starts and registers a plugin whose answer was `opened`; on failure nothing of it is left.
 Backend& start_plugin(std::unique_ptr<LoadedPlugin> plugin, const loading::Outcome& opened) {
-  lowest_log_level();  // who set it to a word that is no level may be waiting for lines that never come
+  // Whoever set it to a word that names no level may wait for lines that never come.
+  if (std::getenv("BACKPLANE_LOG")) lowest_log_level();
   if (!opened.ok()) throw_error(class_of(opened.code), opened.message);
   const bp_plugin& api = *plugin->library.plugin();
   plugin->context.plugin_name = api.name;
