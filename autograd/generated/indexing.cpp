@@ -7,17 +7,17 @@
 namespace bp::autograd {
 namespace {
 
-// scatter_add(zeros_like(input), dim, index, grad)
+// gathered_gradient(grad, input, dim, index)
 Tensor gather_by_input(const Recorded& call, std::span<Tensor> gradients) {
   const Tensor& grad = gradients[0];
   if (!grad.defined()) return {};
   const Tensor input = call.tensor(0);
   const std::int64_t dim = call.integer(1);
   const Tensor index = call.tensor(2);
-  return scatter_add(zeros_like(input), dim, index, grad);
+  return gathered_gradient(grad, input, dim, index);
 }
 
-constexpr Derivative::Input gather_inputs[] = {{0, gather_by_input, nullptr, 0b100, 0b1, 0b0}};
+constexpr Derivative::Input gather_inputs[] = {{0, gather_by_input, nullptr, 0b101, 0b0, 0b0}};
 constexpr Derivative gather_derivative{gather_inputs, 1, Derivative::Fit::never};
 
 // rows_added(zeros_like(input), dim, index, grad)

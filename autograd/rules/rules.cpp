@@ -148,6 +148,13 @@ Tensor embed_strided(const Tensor& gradient, const Tensor& input, IntList size, 
   return shown(line / maximum(counts, 1));
 }
 
+// An index without elements may be of any dtype and rank.
+Tensor gathered_gradient(const Tensor& gradient, const Tensor& input, std::int64_t dim,
+                         const Tensor& index) {
+  const Tensor none = zeros_like(input);
+  return index.numel() == 0 ? none : scatter_add(none, dim, index, gradient);
+}
+
 Tensor rows_added(const Tensor& input, std::int64_t dim, const Tensor& index,
                   const Tensor& source) {
   if (input.ndim() == 0) return scatter_add(input, 0, reshape(index, {}), reshape(source, {}));

@@ -73,6 +73,9 @@ bool names_each_once(const Tensor& tensor);
 // The same for as_strided, whose offset counts from the start of the memory.
 Tensor embed_strided(const Tensor& gradient, const Tensor& input, IntList size, IntList strides,
                      std::optional<std::int64_t> offset);
+// The gradient of gather's input.
+Tensor gathered_gradient(const Tensor& gradient, const Tensor& input, std::int64_t dim,
+                         const Tensor& index);
 // a with the rows of `source` added at `index` along `dim`.
 Tensor rows_added(const Tensor& input, std::int64_t dim, const Tensor& index, const Tensor& source);
 // The gradient of scatter_add's source, of this shape: what the index does not reach has none.

@@ -55,7 +55,8 @@ Tensor over_neighbouring_channels(const Tensor& input, std::int64_t size, double
       reshape(square(wide), {batch, 1, channels, input.numel() / (batch * channels)});
   const Tensor around = constant_pad_nd(squares, {0, 0, size / 2, (size - 1) / 2});
   const Tensor means = reshape(avg_pool(around, {size, 1}, {1}), input.shape());
-  return in_dtype(div(wide, pow(add(mul(means, alpha), k), beta)), input.dtype());
+  const Tensor normalized = div(wide, pow(add(mul(means, alpha), k), beta));
+  return is_integral(input.dtype()) ? normalized : in_dtype(normalized, input.dtype());
 }
 
 Tensor direction_times_length(const Tensor& v, const Tensor& g, std::int64_t dim) {

@@ -38,9 +38,11 @@ std::int64_t num_elements(IntList shape) {
 void gather(const Call& call, Inferred& out) {
   const TensorImpl& input = impl_arg(call, 0);
   const TensorImpl& index = impl_arg(call, 2);
-  if (index.abi.numel > 0) check_index_dtype(call, index);  // PyTorch asks no more of nothing
   const std::int64_t dim = wrap_dim_arg(call, 1, input.abi.dl.ndim);
-  check_within(call, shape_of(index), "input", shape_of(input), dim);
+  if (index.abi.numel > 0) {  // of an index without elements PyTorch asks nothing
+    check_index_dtype(call, index);
+    check_within(call, shape_of(index), "input", shape_of(input), dim);
+  }
   check_something_to_index(call, shape_of(input), dim, index.abi.numel);
   out.compute_dtype = dtype_of(input);
   out.outputs[0] = {dtype_of(input), shape_of(index)};

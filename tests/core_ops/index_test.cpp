@@ -290,6 +290,7 @@ TEST(Index, a_sum_of_bools_is_whether_one_is_true) {
 TEST(Index, dtypes_are_pytorchs) {
   const Tensor a = counted({3, 4});
   EXPECT_EQ(gather(a, 0, zeros({0, 4}, u8)).shape(), (IntList{0, 4}));
+  EXPECT_EQ(gather(counted({5}), 0, zeros({2, 0}, u8)).shape(), (IntList{2, 0}));
   EXPECT_EQ(problem([&] {
               gather(a, 0, zeros({1, 4}, u8));
             }),
