@@ -79,6 +79,9 @@ inline constexpr int64_t split_attention_rows = 256, split_attention_work = 1 <<
 // Columns, and places of windows, up to which convolutions are products on AMX: 0.4 to 1.0 of oneDNN's time on layers of ResNet-18
 // for pictures of 64x64, 1.0 to 1.3 of it beyond (Xeon).
 inline constexpr int64_t windowed_columns = 256, windowed_places = 1 << 16;
+// Points of a plane up to which the gradient to a window with more places than that is a product by oneDNN where there is no AMX:
+// 0.6 ms where its own gradient takes 7.6, of a 3x3 kernel of 512x512 channels for four pictures of 2x2 (Xeon without AMX).
+inline constexpr int64_t tiny_plane = 4;
 // Of convolutions by packed weights: blocks of points whose table of places stays in the first cache; places up to which a thread
 // keeps its panels and goes over all blocks, so that a weight larger than the pictures is read once; and channels below which
 // pictures get zeros around, so that a row of the kernel is one run of numbers (Xeon without AMX).

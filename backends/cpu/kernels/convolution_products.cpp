@@ -7,6 +7,7 @@
 #  include <vector>
 
 #  include "../threads.hpp"
+#  include "matmul_onednn.hpp"
 #  include "matmul_split.hpp"
 #  include "split_packing.hpp"
 #  include "strided.hpp"
@@ -189,6 +190,12 @@ float* numbers(char* data) {
   return reinterpret_cast<float*>(data);
 }
 
+// oneDNN's gradient to a window larger than the plane takes some ten times as long.
+bool pays_without_amx(const ConvolutionKey& key, const Windows& w) {
+  return key.way == to_weight && w.taps() > w.plane() && w.plane() <= constants::tiny_plane &&
+         __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+}
+
 }  // namespace
 
 bool pays_by_products(const ConvolutionKey& key) {
@@ -199,7 +206,7 @@ bool pays_by_products(const ConvolutionKey& key) {
   const Windows w(key);
   return w.columns() <= constants::windowed_columns &&
          w.taps() * w.large_plane() <= constants::windowed_places &&
-         suits_split(product_of(key, w, nullptr, nullptr, nullptr));
+         (suits_split(product_of(key, w, nullptr, nullptr, nullptr)) || pays_without_amx(key, w));
 }
 
 bool convolve_by_products(const bp_call* call, const ConvolutionKey& key, const Addresses& at,
@@ -215,7 +222,10 @@ bool convolve_by_products(const bp_call* call, const ConvolutionKey& key, const 
     gather_windows(w, numbers(at.large), numbers(windows));
   if (key.way != forwards && rows != at.small)
     rows_of_pictures(w, numbers(at.small), numbers(rows));
-  if (!multiply_split(call, product_of(key, w, at.weight, windows, rows), code)) return false;
+  const Product product = product_of(key, w, at.weight, windows, rows);
+  const bool is_done = suits_split(product) ? multiply_split(call, product, code)
+                                            : multiply_by_onednn(call, product, code);
+  if (!is_done) return false;
   if (code != BP_OK) return true;
   if (key.way == forwards && rows != at.small)
     pictures_of_rows(w, numbers(rows), key.has_bias ? numbers(at.bias) : nullptr,

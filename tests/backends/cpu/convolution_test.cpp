@@ -135,6 +135,7 @@ const std::vector<Layer>& layers() {
       {1, 128, 16, 12, 3, 1},   // a window on many channels
       {1, 128, 32, 14, 3, 2},   // and with a stride
       {1, 512, 512, 2, 3, 1},   // a small plane of many
+      {4, 72, 96, 2, 3, 1},     // windows larger than the plane: a product of them without AMX too
       // Products of windows, where there is AMX.
       {16, 64, 96, 4, 3, 1},
       {3, 128, 128, 9, 3, 2},    // of 75 columns
