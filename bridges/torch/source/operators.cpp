@@ -141,6 +141,7 @@ std::vector<std::pair<std::string, std::string>> served_operators() {
     const Target& target = *plans[0].target;
     pairs.emplace_back(name, target.op ? target.op->name() : "recipe");
   }
+  for (const auto& [name, row] : attention_operators) pairs.emplace_back(name, row);
   return pairs;
 }
 

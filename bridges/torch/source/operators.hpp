@@ -24,4 +24,10 @@ std::vector<std::pair<std::string, std::string>> served_operators();
 // Recipes, and names of the column `aten`, that serve no operator of this PyTorch: written wrongly, or of another version.
 std::vector<std::string> unmatched_names();
 
+// Those that attention.cpp serves, and their rows: their results are not only tensors, which a plan makes.
+inline constexpr std::pair<const char*, const char*> attention_operators[] = {
+    {"_scaled_dot_product_fused_attention_overrideable", "native_attention"},
+    {"_scaled_dot_product_fused_attention_overrideable_backward", "attention_backward"},
+};
+
 }  // namespace bp::bridge

@@ -72,6 +72,55 @@ def test_conjugate_and_negative_views_are_read_and_written():
     assert torch.equal(copy.cpu(), values.conj())
 
 
+ATTENTION = {  # (shape of queries, of keys and values, shape of the mask and whether it is of truth values, more arguments)
+    "plain": ((2, 4, 9, 8), (2, 4, 7, 8), None, {}),
+    "causal": ((2, 4, 9, 8), (2, 4, 9, 8), None, {"is_causal": True}),
+    "scaled": ((2, 4, 9, 8), (2, 4, 7, 8), None, {"scale": 0.3}),
+    "grouped": ((2, 4, 9, 8), (2, 2, 7, 8), None, {"enable_gqa": True}),
+    "truth values, none for one query": ((2, 4, 9, 8), (2, 4, 7, 8), ((2, 1, 9, 7), True), {}),
+    "numbers to add": ((2, 4, 9, 8), (2, 4, 7, 8), ((9, 7), False), {}),
+    "without heads": ((4, 9, 8), (4, 7, 8), None, {}),
+}
+
+
+def attended(device, dtype, queries, keys, mask, more, learns_mask=False):
+    """The result and the gradients, in float64 on the CPU."""
+    torch.manual_seed(0)
+    parts = [torch.randn(shape).to(device, dtype).requires_grad_() for shape in (queries, keys, keys)]
+    if mask is not None:
+        shape, is_truth = mask
+        values = torch.randn(shape)
+        values = values > -0.5 if is_truth else values.to(dtype)
+        if is_truth:
+            values[0, :, 3] = False
+        mask = values.to(device).requires_grad_(learns_mask)
+    result = torch.nn.functional.scaled_dot_product_attention(*parts, attn_mask=mask, **more)
+    weights = torch.linspace(-1, 1, result.numel(), dtype=torch.float64).reshape(result.shape).to(device, dtype)
+    gradients = torch.autograd.grad(result, parts + ([mask] if learns_mask else []), weights)
+    return [each.detach().cpu().double() for each in (result, *gradients)]
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_attention_is_that_of_float64_forwards_and_backwards(name, dtype, device, strict):
+    expected = attended("cpu", torch.float64, *ATTENTION[name])
+    for found, wanted in zip(attended(device, dtype, *ATTENTION[name]), expected, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-12)
+
+
+def test_attention_goes_to_the_rows_and_where_they_fall_short_to_products(strict):
+    backplane_torch.reset_calls()
+    attended("backplane", torch.float32, *ATTENTION["grouped"])
+    assert {"native_attention", "attention_backward"} <= set(backplane_torch.calls().split())
+    backplane_torch.reset_calls()
+    numbers = ATTENTION["numbers to add"]
+    for found, wanted in zip(attended("backplane", torch.float32, *numbers, learns_mask=True), attended("cpu", torch.float64, *numbers, learns_mask=True)):
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        attended("backplane", torch.float32, *ATTENTION["plain"])
+    assert "attention" not in backplane_torch.calls()
+
+
 MISUSES = {
     "elements of the target that share a place": lambda x: x[:1].expand(4, 3).add_(1),
     "a result over elements that share a place": lambda x: torch.add(x, 1, out=x[:1].expand(4, 3)),
