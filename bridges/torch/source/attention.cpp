@@ -1,6 +1,7 @@
 // Attention by the row native_attention, which computes in blocks. PyTorch asks the device which way a call goes, and otherwise
 // composes it of matrices of scores.
 #include <ATen/ATen.h>
+#include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <torch/library.h>
@@ -33,7 +34,9 @@ std::int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Te
                     const std::optional<at::Tensor>& mask, double dropout_p, bool,
                     std::optional<double>, bool enable_gqa) {
   const at::Context& context = at::globalContext();
-  const bool by_rows = context.userEnabledOverrideableSDP() &&
+  // Programs that are traced or mapped get the products, which each of PyTorch's transformations knows.
+  const bool is_plain = !at::areAnyTensorSubclassLike({query, key, value});
+  const bool by_rows = is_plain && context.userEnabledOverrideableSDP() &&
                        suits_rows(query, key, value, mask, dropout_p, enable_gqa);
   TORCH_CHECK(by_rows || context.userEnabledMathSDP(),
               "scaled_dot_product_attention: no kernel of the backends that are enabled serves "
