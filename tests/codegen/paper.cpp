@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 
+#include <backplane/core_ops/factors.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
@@ -26,6 +27,7 @@ Dtype taken_by(const Operator& op, Dtype dtype) {
 }
 
 void run_samples(Operator& op, Dtype dtype, Device device) {
+  const UncheckedFactors leftovers_are_no_matrices;
   for (const Sample& sample : samples_of(op, taken_by(op, dtype), device)) {
     if (looks_at_a_result(op, sample)) continue;
     try {

@@ -92,6 +92,6 @@ BP_KERNELS(pointwise) {
   add<bp::op::sin>(k, bp::floating);
   add<bp::op::cos>(k, bp::floating);
   add<bp::op::tanh>(k, bp::floating);
-  add<bp::op::floor>(k, bp::floating);
+  add<bp::op::floor>(k, bp::real);
   add<bp::op::pow>(k, bp::real);
 }
