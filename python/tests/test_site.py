@@ -64,7 +64,7 @@ def test_every_exported_function_of_the_headers_has_an_entry(site):
 
 def test_an_entry_of_the_headers_says_what_its_comment_says(site):
     page = sections(site / "cpp/autograd.html")["backplane/autograd/autograd.hpp"]
-    assert re.search(r"bool requires_grad\(const Tensor &tensor\)¶\s+Does the tensor take part in a derivative", page)
+    assert re.search(r"bool requires_grad\(const Tensor &tensor\)¶\s+Does the tensor take part in derivatives", page)
     reference = (site / "cpp/nn.html").read_text()
     assert 'href="tensor.html#_CPPv4N2bp6TensorE"' in reference  # a type of another page is a link
 

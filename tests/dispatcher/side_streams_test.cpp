@@ -78,7 +78,8 @@ std::string wrong_after(std::vector<Tensor> given,
 // ---- Every row of the table ----
 
 // Without those whose call itself waits for values, as one_hot does to find its number of classes, index and index_put to find
-// what a mask names, and linalg_eig since the host computes it, and those that give others at the next call: numbers drawn, and memory as it was.
+// what a mask names, linalg_lstsq to find whether there are residuals, and linalg_eig since the host computes it, and those
+// that give others at the next call: numbers drawn, and memory as it was.
 std::vector<const Operator*> rows() {
   ensure_operators();
   std::vector<const Operator*> found;
@@ -87,7 +88,7 @@ std::vector<const Operator*> rows() {
     if (!facts || (op->flags & BP_OP_SHAPE_DATA)) continue;
     const std::string_view name = facts->name;
     if (name == "one_hot" || name == "index" || name == "index_put" || name == "linalg_eigvals" ||
-        name == "linalg_eig")
+        name == "linalg_eig" || name == "linalg_lstsq")
       continue;
     if (op->draws != Draws::always && !facts->is(Trait::undetermined)) found.push_back(op);
   }

@@ -20,7 +20,8 @@ def main():
     parser.add_argument("--beside", type=Path, help="a virtual environment whose packages that Python finds too, if it is there")
     options = parser.parse_args()
     python, paths = sys.executable, [options.build / "python"]
-    if options.file.parent.name == "peer":
+    peer = options.file.parent.name == "peer"
+    if peer:
         python = options.build.parent / "peers" / "venv" / "bin" / "python"
         if not python.exists():
             print("skipped: PyTorch is not installed; bench/peers/run.py --install-only does it")
@@ -43,6 +44,8 @@ def main():
     if options.beside:
         paths.extend(options.beside.glob("lib/python*/site-packages"))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
+    if peer:
+        environment["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # PyTorch as it is without our bridge
     command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", options.file]
     return subprocess.run(command, env=environment, cwd=options.build).returncode
 
