@@ -206,8 +206,9 @@ void fill_result(const Call& call, const Inferred& inferred, Device device) {
 }
 
 void make_view_results(const Call& call) {
-  BP_CHECK(!call.results[0].defined(), "{}: a view cannot be written to an output; use copy_into",
-           call.op.name());
+  for (std::uint32_t i = 0; i < call.num_results; ++i)
+    BP_CHECK(!call.results[i].defined(), "{}: a view cannot be written to an output; use copy_into",
+             call.op.name());
   if (call.op.views)
     call.op.views(call);
   else
@@ -356,8 +357,7 @@ std::uint32_t num_results_of(Operator& op, bp_value* args, std::uint32_t num_arg
 
 std::vector<Tensor> call_all(Operator& op, bp_value* args, std::uint32_t num_args) {
   std::vector<Tensor> results(num_results_of(op, args, num_args));
-  if (!results.empty() || op.schema->returns.empty())
-    dispatch(Call{op, args, num_args, results.data(), static_cast<std::uint32_t>(results.size())});
+  dispatch(Call{op, args, num_args, results.data(), static_cast<std::uint32_t>(results.size())});
   return results;
 }
 
@@ -388,6 +388,9 @@ void dispatch(const Call& call) {
   // A process may begin with a call of no device: on meta, or a wrong one.
   if (!call.op.registered.load(std::memory_order_acquire)) [[unlikely]]
     ensure_operators();
+  // A list without elements, such as unbind of a dimension without any.
+  if (call.num_results == 0 && !call.op.schema->returns.empty()) [[unlikely]]
+    return;
   try {
     dispatch_named(call);
   } catch (const DevicesDiffer&) {
