@@ -86,6 +86,26 @@ class _Written(dist.Work):
         return self.future
 
 
+def _in_place(name):
+    """The collective of Gloo that has this name and writes into its tensors."""
+
+    def collective(self, tensors, opts):
+        copies = _read(tensors)
+        return _Written(getattr(self.gloo, name)(copies, opts), tensors, copies)
+
+    return collective
+
+
+def _apart(name):
+    """The same for one whose outputs are tensors of their own; `rest` are sizes of parts, and options."""
+
+    def collective(self, outputs, inputs, *rest):
+        results = _room_for(outputs)
+        return _Written(getattr(self.gloo, name)(results, _read(inputs), *rest), outputs, results)
+
+    return collective
+
+
 class HostCollectives(c10d.Backend):
     """One process's part of a group; `gloo` does the work."""
 
@@ -100,61 +120,26 @@ class HostCollectives(c10d.Backend):
     def getBackendName(self):  # as C++ calls it
         return "backplane"
 
-    def _in_place(self, call, tensors, *rest):
-        copies = _read(tensors)
-        return _Written(call(copies, *rest), tensors, copies)
-
-    def _apart(self, call, outputs, inputs, *rest):
-        results = _room_for(outputs)
-        return _Written(call(results, _read(inputs), *rest), outputs, results)
-
-    def broadcast(self, tensors, opts):
-        return self._in_place(self.gloo.broadcast, tensors, opts)
-
-    def allreduce(self, tensors, opts):
-        return self._in_place(self.gloo.allreduce, tensors, opts)
-
-    def allreduce_coalesced(self, tensors, opts):
-        return self._in_place(self.gloo.allreduce_coalesced, tensors, opts)
+    broadcast = _in_place("broadcast")
+    allreduce = _in_place("allreduce")
+    allreduce_coalesced = _in_place("allreduce_coalesced")
+    allgather = _apart("allgather")
+    allgather_coalesced = _apart("allgather_coalesced")
+    all_gather_single = _apart("all_gather_single")
+    all_gather_single_coalesced = _apart("all_gather_single_coalesced")
+    gather = _apart("gather")
+    scatter = _apart("scatter")
+    reduce_scatter = _apart("reduce_scatter")
+    reduce_scatter_single = _apart("reduce_scatter_single")
+    reduce_scatter_single_coalesced = _apart("reduce_scatter_single_coalesced")
+    alltoall = _apart("alltoall")
+    all_to_all_single = _apart("all_to_all_single")
 
     def reduce(self, tensors, opts):
         copies = _read(tensors)
         work = self.gloo.reduce(copies, opts)
         # Elsewhere than at the root, the copies hold what is left of the summing.
         return _Written(work, *((tensors, copies) if self.rank() == opts.rootRank else ([], [])))
-
-    def allgather(self, outputs, inputs, opts):
-        return self._apart(self.gloo.allgather, outputs, inputs, opts)
-
-    def allgather_coalesced(self, outputs, inputs, opts):
-        return self._apart(self.gloo.allgather_coalesced, outputs, inputs, opts)
-
-    def all_gather_single(self, output, input, opts):
-        return self._apart(self.gloo.all_gather_single, output, input, opts)
-
-    def all_gather_single_coalesced(self, outputs, inputs, opts):
-        return self._apart(self.gloo.all_gather_single_coalesced, outputs, inputs, opts)
-
-    def gather(self, outputs, inputs, opts):
-        return self._apart(self.gloo.gather, outputs, inputs, opts)
-
-    def scatter(self, outputs, inputs, opts):
-        return self._apart(self.gloo.scatter, outputs, inputs, opts)
-
-    def reduce_scatter(self, outputs, inputs, opts):
-        return self._apart(self.gloo.reduce_scatter, outputs, inputs, opts)
-
-    def reduce_scatter_single(self, output, input, opts):
-        return self._apart(self.gloo.reduce_scatter_single, output, input, opts)
-
-    def reduce_scatter_single_coalesced(self, outputs, inputs, opts):
-        return self._apart(self.gloo.reduce_scatter_single_coalesced, outputs, inputs, opts)
-
-    def alltoall(self, outputs, inputs, opts):
-        return self._apart(self.gloo.alltoall, outputs, inputs, opts)
-
-    def all_to_all_single(self, output, input, output_sizes, input_sizes, opts):
-        return self._apart(self.gloo.all_to_all_single, output, input, output_sizes, input_sizes, opts)
 
     def send(self, tensors, receiver, tag):
         return _Written(self.gloo.send(_read(tensors), receiver, tag), [], [])
