@@ -1,6 +1,10 @@
 """Devices, streams, events, recordings, generators and memory."""
 
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import backplane as bp
 import pytest
@@ -171,3 +175,16 @@ def test_dtypes():
         assert bp.ones(1).dtype == bp.tensor(1.5).dtype == bp.float64 and bp.tensor(1j).dtype == bp.complex128
     finally:
         bp.set_default_dtype(bp.float32)
+
+
+def test_a_linear_algebra_that_takes_the_processor_for_an_older_one_is_named():
+    code = "import backplane as bp; bp.linalg.cholesky(bp.eye(3)); bp.linalg.cholesky(bp.eye(4))"
+    environment = {**os.environ, "BACKPLANE_LOG": "warning"}
+    wide = "avx2" in Path("/proc/cpuinfo").read_text()
+    for core, warnings in (("Prescott", int(wide)), ("Haswell", 0)):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True, text=True, timeout=60, env={**environment, "OPENBLAS_CORETYPE": core},
+        )  # fmt: skip
+        assert run.returncode == 0, run.stderr
+        assert run.stderr.count("OpenBLAS takes this processor for 'Prescott'") == warnings, run.stderr

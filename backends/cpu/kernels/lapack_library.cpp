@@ -1,12 +1,40 @@
 #include "lapack_library.hpp"
 
+#include <algorithm>
+#include <array>
 #include <dlfcn.h>
 #include <string>
+#include <string_view>
 
 #include <backplane/plugin.hpp>
 
 namespace bp::cpu::lapack {
 namespace {
+
+// OpenBLAS's name for a core with the vectors of this processor; null where they are narrow ones.
+const char* wide_core() {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512dq")) return "SkylakeX";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#endif
+  return nullptr;
+}
+
+// OpenBLAS takes a processor that is younger than itself for one of 2004, whose products are five times as slow: 0.3.21, which
+// Debian 12 has, an Emerald Rapids. It reads what to do in the environment while it is opened, which is too late here.
+void warn_if_unknown_to(void* library) {
+  using Name = char*();
+  auto* const name = reinterpret_cast<Name*>(dlsym(library, "openblas_get_corename"));
+  if (name == nullptr || wide_core() == nullptr) return;
+  constexpr std::array<std::string_view, 6> wide = {"Haswell",  "Zen",        "Excavator",
+                                                    "SkylakeX", "Cooperlake", "SapphireRapids"};
+  const std::string_view core = name();
+  if (std::find(wide.begin(), wide.end(), core) == wide.end())
+    log(LogLevel::warning,
+        "linear algebra: OpenBLAS takes this processor for '%s', whose vectors are narrower; set "
+        "OPENBLAS_CORETYPE=%s before the program starts",
+        core.data(), wide_core());
+}
 
 // RTLD_LOCAL, so that no other library of the process finds these functions in place of its own.
 void* opened_library() {
@@ -15,6 +43,8 @@ void* opened_library() {
     if (found == nullptr)
       log(LogLevel::info, "linear algebra: LAPACK was not found (%s); install libopenblas0-openmp",
           dlerror());
+    else
+      warn_if_unknown_to(found);
     return found;
   }();
   return opened;
