@@ -28,9 +28,15 @@ template <class F> void for_each_target(F&& f) {
   struct Target {
     const char* name;
     int64_t bits;
+    bool is_here;
   };
-  for (const Target& target : {Target{"scalar", int64_t{1} << 62}, Target{"avx2", int64_t{1} << 9},
-                               Target{"avx512", int64_t{1} << 8}}) {
+  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool has_avx512 = __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  for (const Target& target :
+       {Target{"scalar", int64_t{1} << 62, true}, Target{"avx2", int64_t{1} << 9, has_avx2},
+        Target{"avx512", int64_t{1} << 8, has_avx512}}) {
+    if (!target.is_here) continue;
     use_targets(target.bits);
     f(std::string(target.name));
   }
