@@ -20,6 +20,16 @@ bool Pointwise::numbers_are_one(const bp_call& call) const {
   return true;
 }
 
+bool Pointwise::bf16_has_numbers(const bp_call& call) const {
+  for (uint32_t i = 0; i < signature_.num_args; ++i) {
+    const bp_value& value = call.args[i];
+    if (value.tag == BP_COMPLEX) return false;
+    if (value.tag == BP_DOUBLE && !tile::bf16_has(value.u.f)) return false;
+    if (value.tag == BP_INT && !tile::bf16_has(static_cast<double>(value.u.i))) return false;
+  }
+  return true;
+}
+
 uint32_t Pointwise::dtype_of(const bp_call& call) const {
   if (!signature_.result_is_mask) return call.outputs[0]->dtype;
   for (uint32_t i = 0; i < call.num_args; ++i) {
@@ -50,7 +60,18 @@ bp_dtype_set Pointwise::compile(const bp_operator& op, bp_dtype_set wanted) {
     ones_[dtype] = num_numbers_ == 0 ? programs_[dtype] : compile(nodes, dtype, true);
     dtypes |= 1u << dtype;
   }
+  if ((dtypes >> BP_BF16 & 1u) != 0) {
+    narrow_ = compile_narrow(nodes, false);
+    narrow_ones_ = num_numbers_ == 0 ? narrow_ : compile_narrow(nodes, true);
+  }
   return dtypes;
+}
+
+const tile::Program* Pointwise::compile_narrow(std::span<const bp_expr_node> nodes,
+                                               bool with_ones) {
+  auto program = std::make_unique<tile::Program>();
+  if (!tile::compile_narrow(nodes, signature_, with_ones, *program)) return nullptr;
+  return owned_.emplace_back(std::move(program)).get();
 }
 
 namespace {

@@ -18,7 +18,12 @@ class Pointwise {
 
   // For a call whose tensors have this dtype; NULL: the operator lacks it.
   const tile::Program* program_for(const bp_call& call, uint32_t dtype) const {
-    return numbers_are_one(call) ? ones_[dtype] : programs_[dtype];
+    const bool ones = numbers_are_one(call);
+    if (dtype == BP_BF16) {
+      const tile::Program* narrow = ones ? narrow_ones_ : narrow_;
+      if (narrow != nullptr && bf16_has_numbers(call)) return narrow;
+    }
+    return ones ? ones_[dtype] : programs_[dtype];
   }
 
   // The computation's: of the output, unless that is bool for every type.
@@ -28,13 +33,18 @@ class Pointwise {
 
  private:
   bool numbers_are_one(const bp_call& call) const;
+  bool bf16_has_numbers(const bp_call& call) const;
   const tile::Program* compile(std::span<const bp_expr_node> nodes, uint32_t dtype, bool with_ones);
+  const tile::Program* compile_narrow(std::span<const bp_expr_node> nodes, bool with_ones);
 
   tile::Signature signature_;
   int num_numbers_ = 0;
   uint8_t numbers_[tile::Signature::max_args];  // places of arguments that are always numbers
   std::array<const tile::Program*, BP_NUM_DTYPES> programs_{};
   std::array<const tile::Program*, BP_NUM_DTYPES> ones_{};  // for numbers that are all 1
+  // In registers of bf16, for numbers that it has; NULL where that would round more than once.
+  const tile::Program* narrow_ = nullptr;
+  const tile::Program* narrow_ones_ = nullptr;
   std::vector<std::unique_ptr<tile::Program>> owned_;
 };
 

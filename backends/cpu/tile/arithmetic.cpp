@@ -5,6 +5,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/arithmetic.cpp"
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -51,10 +53,19 @@ struct Div {
     }
   }
 };
-// Of 64 bits, by way of f64 where both numbers are below 2^52, where that is exact: a division of vectors, where those of integers
+// Of 64 bits, by way of f64 where both numbers are below 2^51, where that is exact: a division of vectors, where those of integers
 // are one at a time and take ten times as long.
 constexpr int64_t quotient_block = 64;
-constexpr uint64_t quotient_limit = uint64_t{1} << 52;
+constexpr uint64_t quotient_limit = uint64_t{1} << 51;
+// Below that limit the bits of 1.5 * 2^52 plus a number are those of the sum, a conversion that AVX2 has no instruction for.
+constexpr int64_t magic_bits = 0x4338000000000000;
+constexpr double magic = 0x1.8p52;
+inline double small_to_f64(int64_t a) {
+  return std::bit_cast<double>(a + magic_bits) - magic;
+}
+inline int64_t small_from_f64(double whole) {
+  return std::bit_cast<int64_t>(whole + magic) - magic_bits;
+}
 inline bool have_small_parts(const int64_t* a, const int64_t* b, int64_t count) {
   uint64_t large = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -64,8 +75,8 @@ inline bool have_small_parts(const int64_t* a, const int64_t* b, int64_t count) 
   return large < quotient_limit;
 }
 inline int64_t small_quotient(int64_t a, int64_t b) {
-  const double by = b == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(b);
-  return static_cast<int64_t>(static_cast<double>(a) / by);
+  const double by = b == 0 ? std::numeric_limits<double>::infinity() : small_to_f64(b);
+  return small_from_f64(std::trunc(small_to_f64(a) / by));
 }
 template <bool is_remainder>
 void quotients(void* dst, const void* left, const void* right, const void*, int64_t count) {
@@ -186,6 +197,13 @@ struct NotOr {  // a <= b
   static uint8_t apply(uint8_t a, uint8_t b) { return (a ^ 1) | b; }
 };
 
+// Two comparisons and two choices in one pass: a sixth of their time on AVX2.
+struct Sign {
+  template <class T> static T apply(T a) {
+    return static_cast<T>(static_cast<T>(a > T(0)) - static_cast<T>(a < T(0)));
+  }
+};
+
 // `ivdep`: `dst` is an operand or apart from it, so that no check for overlap is needed.
 template <class Op, class T>
 void unary(void* dst, const void* a, const void*, const void*, int64_t count) {
@@ -249,6 +267,7 @@ template <class T, class Bits> void add_type(PrimitiveTable& table, uint32_t dty
   set(step_to_mask, unary<ToMask, Bits>);
   set(step_from_mask, from_mask<Bits>);
   set(step_identity, identity<Bits>);
+  set(step_sign, unary<Sign, T>);
   if constexpr (std::is_integral_v<T>) {
     for (uint16_t code : {BP_X_FLOOR, BP_X_CEIL, BP_X_TRUNC, BP_X_ROUND}) set(code, identity<Bits>);
     set(BP_X_BITAND, binary<And, Bits>);
@@ -303,9 +322,52 @@ void add_small_floats(PrimitiveTable& table) {
   }
 }
 
+// Steps of bf16 whose results bf16 has: in one pass, where programs in f32 have one more on each side.
+template <class Op> struct OfBf16 {
+  static float wide(uint16_t a) { return std::bit_cast<float>(static_cast<uint32_t>(a) << 16); }
+  static uint8_t narrow(uint8_t mask) { return mask; }
+  static uint16_t narrow(float value) {
+    return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+  }
+  template <class... A> static auto apply(A... a) { return narrow(Op::apply(wide(a)...)); }
+};
+struct Floor {
+  static float apply(float a) { return std::floor(a); }
+};
+struct Ceil {
+  static float apply(float a) { return std::ceil(a); }
+};
+struct Trunc {
+  static float apply(float a) { return std::trunc(a); }
+};
+struct Round {
+  static float apply(float a) { return std::nearbyint(a); }
+};
+struct One {
+  static uint16_t apply(uint8_t mask) { return mask != 0 ? 0x3f80 : 0; }
+};
+void add_bf16(PrimitiveTable& table) {
+  const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][BP_BF16] = fn; };
+  set(BP_X_MAX, binary<OfBf16<Max>, uint16_t>);
+  set(BP_X_MIN, binary<OfBf16<Min>, uint16_t>);
+  set(BP_X_EQ, binary<OfBf16<Eq>, uint16_t>);
+  set(BP_X_NE, binary<OfBf16<Ne>, uint16_t>);
+  set(BP_X_LT, binary<OfBf16<Lt>, uint16_t>);
+  set(BP_X_LE, binary<OfBf16<Le>, uint16_t>);
+  set(BP_X_FLOOR, unary<OfBf16<Floor>, uint16_t>);
+  set(BP_X_CEIL, unary<OfBf16<Ceil>, uint16_t>);
+  set(BP_X_TRUNC, unary<OfBf16<Trunc>, uint16_t>);
+  set(BP_X_ROUND, unary<OfBf16<Round>, uint16_t>);
+  set(BP_X_SELECT, select<uint16_t>);
+  set(step_to_mask, unary<OfBf16<ToMask>, uint16_t>);
+  set(step_from_mask, unary<One, uint8_t>);
+  set(step_sign, unary<OfBf16<Sign>, uint16_t>);
+}
+
 PrimitiveTable make_table() {
   PrimitiveTable table;
   add_small_floats(table);
+  add_bf16(table);
   add_bool(table);
   add_type<uint8_t, uint8_t>(table, BP_U8);
   add_type<int8_t, uint8_t>(table, BP_I8);

@@ -20,11 +20,13 @@ inline constexpr uint16_t step_to_mask = BP_NUM_X;        // a != 0
 inline constexpr uint16_t step_from_mask = BP_NUM_X + 1;  // 0 or 1 in the type of the program
 inline constexpr uint16_t step_identity = BP_NUM_X + 2;
 inline constexpr uint16_t step_gelu = BP_NUM_X + 3;  // a * (0.5 + 0.5 * erf(a / sqrt(2)))
-inline constexpr uint16_t num_steps_known = BP_NUM_X + 4;
+inline constexpr uint16_t step_sign = BP_NUM_X + 4;  // -1, 0 or 1; 0 of NaN
+inline constexpr uint16_t num_steps_known = BP_NUM_X + 5;
 
 // Of a step (BP_X_* or step_*) in a type, for the best instruction set of this machine; NULL if the
 // type has no such step. BP_X_GT and BP_X_GE are absent: swap the operands of LT and LE.
-// f16, bf16 and f8 have none: programs compute them in f32.
+// f16 and f8 have but what is a matter of bits: programs compute them in f32. Those of bf16 round each result: program.cpp
+// says when that will do.
 Primitive find_primitive(uint16_t code, uint32_t dtype);
 
 // The same, writing past the caches; `dst` is aligned to 64 bytes. Only for steps that gain by it, else NULL.
@@ -41,6 +43,7 @@ const PrimitiveTable& math_primitives();  // math.cpp: exp, sin ... of f32 and f
 const PrimitiveTable& math_of_two_primitives();  // math_of_two.cpp: atan2, fmod, pow of f32 and f64
 const PrimitiveTable&
 streaming_primitives();  // streaming.cpp: arithmetic of f32 and f64, streaming alone
+const PrimitiveTable& bf16_primitives();    // bf16.cpp: arithmetic of bf16 that rounds
 const PrimitiveTable& scalar_primitives();  // scalar.cpp: complex numbers, what is left
 
 }  // namespace bp::cpu::tile

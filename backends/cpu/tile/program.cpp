@@ -3,6 +3,7 @@
 #include "tile/program.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,15 @@ bool is_logic(uint16_t code) {
 }
 bool is_slow(uint16_t code) {
   return facts_of(code).kind == BP_STEP_FUNCTION || code == step_gelu;
+}
+
+// Of f16 and bf16 a matter of bits alone.
+bool is_of_bits(uint16_t code) {
+  return code == BP_X_NEG || code == BP_X_ABS || code == step_identity;
+}
+bool is_rounded(uint16_t code) {
+  return code == BP_X_ADD || code == BP_X_SUB || code == BP_X_MUL || code == BP_X_DIV ||
+         code == BP_X_SQRT;
 }
 
 // Which nodes give masks. Nodes come after their operands, or the expression is refused before.
@@ -104,9 +114,10 @@ struct Value {
 class Compiler {
  public:
   Compiler(std::span<const bp_expr_node> nodes, const Signature& signature, bool numbers_are_one,
-           Program& program)
-      : nodes_(nodes), signature_(signature), numbers_are_one_(numbers_are_one), program_(program),
-        is_mask_(find_masks(nodes, signature)), done_(nodes.size(), -1) {}
+           bool is_narrow, Program& program)
+      : nodes_(nodes), signature_(signature), numbers_are_one_(numbers_are_one),
+        is_narrow_(is_narrow), program_(program), is_mask_(find_masks(nodes, signature)),
+        done_(nodes.size(), -1) {}
 
   bool compile() {
     const int last = static_cast<int>(nodes_.size()) - 1;
@@ -116,7 +127,7 @@ class Compiler {
       result = emit(step_identity, values_[result].is_mask, {result});
     }
     program_.out_dtype = values_[result].is_mask ? uint32_t{BP_BOOL} : program_.dtype;
-    return assign_registers(result);
+    return keeps_precision() && assign_registers(result);
   }
 
  private:
@@ -155,6 +166,7 @@ class Compiler {
       }
       return find_or_add({Value::input, is_mask, node.a, 0});
     }
+    if (is_sign(node)) return emit(step_sign, false, {as_number(value_of(nodes_[node.a].a))});
     if (node.code == BP_X_SELECT) {
       const int condition = as_mask(value_of(node.a));
       const int yes = value_of(node.b), no = value_of(node.c);
@@ -189,6 +201,20 @@ class Compiler {
     return scaled.a == node.a && is_constant(scaled.b, 0.7071067811865476);
   }
 
+  bool has_step(uint16_t code) const {
+    return find_primitive(code, program_.compute_dtype) != nullptr;
+  }
+  // where(a > 0, 1, where(a < 0, -1, 0))
+  bool is_sign(const bp_expr_node& node) const {
+    if (node.code != BP_X_SELECT || !is_constant(node.b, 1) || !has_step(step_sign)) return false;
+    const bp_expr_node &above = nodes_[node.a], &other = nodes_[node.c];
+    if (above.code != BP_X_GT || !is_constant(above.b, 0) || other.code != BP_X_SELECT)
+      return false;
+    const bp_expr_node& below = nodes_[other.a];
+    return below.code == BP_X_LT && below.a == above.a && is_constant(below.b, 0) &&
+           is_constant(other.b, -1) && is_constant(other.c, 0);
+  }
+
   int compare(uint16_t code, int a, int b) {
     if (code == BP_X_GT) return emit_typed(BP_X_LT, program_.compute_dtype, true, {b, a});
     if (code == BP_X_GE) return emit_typed(BP_X_LE, program_.compute_dtype, true, {b, a});
@@ -216,6 +242,20 @@ class Compiler {
     for (int operand : operands) step.operands[step.num_operands++] = operand;
     steps_.push_back(step);
     return step.to;
+  }
+
+  // Whether registers of the tensors' own dtype will do: of small floats each step's result is rounded to it.
+  bool keeps_precision() const {
+    if (program_.compute_dtype != BP_F16 && program_.compute_dtype != BP_BF16) return true;
+    bool was_rounded = false;
+    for (const VirtualStep& step : steps_) {
+      if (!is_narrow_ && !is_of_bits(step.code)) return false;
+      if (was_rounded && step.code != BP_X_SELECT) return false;
+      was_rounded |= is_rounded(step.code);
+    }
+    return std::all_of(values_.begin(), values_.end(), [](const Value& value) {
+      return value.kind != Value::constant || value.is_mask || bf16_has(value.imm);
+    });
   }
 
   // Inputs, then constants, keep a register for the whole program: they are filled before it. The
@@ -290,7 +330,7 @@ class Compiler {
  private:
   std::span<const bp_expr_node> nodes_;
   const Signature& signature_;
-  bool numbers_are_one_;
+  bool numbers_are_one_, is_narrow_;
   Program& program_;
   std::vector<bool> is_mask_;
   std::vector<int> done_;
@@ -301,16 +341,36 @@ class Compiler {
 
 // The program's weight, or -1 if a step is absent from `compute_dtype`.
 int64_t compile_in(uint32_t compute_dtype, std::span<const bp_expr_node> nodes,
-                   const Signature& signature, bool numbers_are_one, Program& program) {
+                   const Signature& signature, bool numbers_are_one, Program& program,
+                   bool is_narrow = false) {
   const uint32_t dtype = program.dtype;
   program = Program{};
   program.dtype = dtype;
   program.compute_dtype = compute_dtype;
-  Compiler compiler(nodes, signature, numbers_are_one, program);
+  Compiler compiler(nodes, signature, numbers_are_one, is_narrow, program);
   return compiler.compile() ? compiler.weight() : -1;
 }
 
+// What else a program of `weight` has.
+void complete(Program& program, int64_t weight) {
+  if (program.compute_dtype != program.dtype) {
+    program.load = find_convert(program.dtype, program.compute_dtype);
+    if (program.out_dtype == program.dtype)
+      program.store = find_convert(program.compute_dtype, program.dtype);
+  }
+  program.tile = register_bytes / std::max<int64_t>(4, itemsize_of(program.compute_dtype));
+  program.grain = std::max<int64_t>(4096, 65536 / (1 + weight));
+  if (program.store) program.streaming = nullptr;
+  program.is_direct =
+      program.num_steps == 1 && program.num_constants == 0 && !program.load && !program.store;
+}
+
 }  // namespace
+
+bool bf16_has(double number) {
+  const auto single = static_cast<float>(number);
+  return static_cast<double>(single) == number && (std::bit_cast<uint32_t>(single) & 0xffffu) == 0;
+}
 
 bool read_signature(const bp_operator& op, Signature& signature) {
   if (op.num_nodes == 0 || !read_arguments(op.schema, signature)) return false;
@@ -343,15 +403,16 @@ bool compile(std::span<const bp_expr_node> nodes, const Signature& signature, ui
   int64_t weight = compile_in(dtype, nodes, signature, numbers_are_one, program);
   if (weight < 0 && small) weight = compile_in(BP_F32, nodes, signature, numbers_are_one, program);
   if (weight < 0) return false;
-  if (program.compute_dtype != dtype) {
-    program.load = find_convert(dtype, program.compute_dtype);
-    if (program.out_dtype == dtype) program.store = find_convert(program.compute_dtype, dtype);
-  }
-  program.tile = register_bytes / std::max<int64_t>(4, itemsize_of(program.compute_dtype));
-  program.grain = std::max<int64_t>(4096, 65536 / (1 + weight));
-  if (program.store) program.streaming = nullptr;
-  program.is_direct =
-      program.num_steps == 1 && program.num_constants == 0 && !program.load && !program.store;
+  complete(program, weight);
+  return true;
+}
+
+bool compile_narrow(std::span<const bp_expr_node> nodes, const Signature& signature,
+                    bool numbers_are_one, Program& program) {
+  program.dtype = BP_BF16;
+  const int64_t weight = compile_in(BP_BF16, nodes, signature, numbers_are_one, program, true);
+  if (weight < 0) return false;
+  complete(program, weight);
   return true;
 }
 

@@ -69,6 +69,14 @@ bool read_signature(const bp_operator& op, Signature& signature);
 bool compile(std::span<const bp_expr_node> nodes, const Signature& signature, uint32_t dtype,
              bool numbers_are_one, Program& program);
 
+// The same for bf16 with registers of bf16 instead of f32, and the same results, for calls whose numbers bf16 has all. False
+// where more than one step would round.
+bool compile_narrow(std::span<const bp_expr_node> nodes, const Signature& signature,
+                    bool numbers_are_one, Program& program);
+
+// Whether bf16 has this number; not of a NaN.
+bool bf16_has(double number);
+
 // `number` as an element of `dtype`.
 void write_number(void* to, uint32_t dtype, double number);
 

@@ -137,8 +137,9 @@ Primitive find_streaming_primitive(uint16_t code, uint32_t dtype) {
 
 Primitive find_primitive(uint16_t code, uint32_t dtype) {
   if (code >= num_steps_known || dtype >= BP_NUM_DTYPES) return nullptr;
-  for (const PrimitiveTable* table : {&arithmetic_primitives(), &math_primitives(),
-                                      &math_of_two_primitives(), &scalar_primitives()}) {
+  for (const PrimitiveTable* table :
+       {&arithmetic_primitives(), &math_primitives(), &math_of_two_primitives(), &bf16_primitives(),
+        &scalar_primitives()}) {
     if (Primitive found = table->entries[code][dtype]) return found;
   }
   return nullptr;

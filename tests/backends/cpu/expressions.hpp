@@ -52,6 +52,21 @@ class ExpressionOperators {
   const std::deque<bp_operator>& all() const { return operators_; }
 
  private:
+  void add_chosen_by_sign() {
+    Expression sign;
+    const uint16_t x = sign.arg(0), zero = sign.constant(0);
+    const uint16_t is_below = sign.step(BP_X_LT, x, zero);
+    const uint16_t below = sign.step(BP_X_SELECT, is_below, sign.constant(-1), zero);
+    const uint16_t is_above = sign.step(BP_X_GT, x, zero);
+    sign.step(BP_X_SELECT, is_above, sign.constant(1), below);
+    add("sign", "(Tensor input) -> Tensor", sign);
+    Expression leaky;
+    const uint16_t y = leaky.arg(0), slope = leaky.arg(1);
+    const uint16_t is_positive = leaky.step(BP_X_GT, y, leaky.constant(0));
+    leaky.step(BP_X_SELECT, is_positive, y, leaky.step(BP_X_MUL, y, slope));
+    add("leaky_relu", "(Tensor input, Scalar negative_slope=0.01) -> Tensor", leaky);
+  }
+
   void add_combined() {
     for (auto [name, code] :
          std::map<std::string, uint16_t>{{"add", BP_X_ADD}, {"sub", BP_X_SUB}}) {
@@ -64,6 +79,11 @@ class ExpressionOperators {
     const uint16_t x = relu.arg(0);
     relu.step(BP_X_MAX, x, relu.constant(0));
     add("relu", "(Tensor input) -> Tensor", relu);
+    Expression square;
+    const uint16_t base = square.arg(0);
+    square.step(BP_X_MUL, base, base);
+    add("square", "(Tensor input) -> Tensor", square);
+    add_chosen_by_sign();
     Expression where;
     const uint16_t condition = where.arg(0), yes = where.arg(1), no = where.arg(2);
     where.step(BP_X_SELECT, condition, yes, no);

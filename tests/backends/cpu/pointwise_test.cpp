@@ -1,6 +1,7 @@
 // needs: cpu
 // Pointwise operators over all sizes, layouts and dtypes that take different ways through the tile engine,
 // against plain loops in double or int64_t; for each instruction set.
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <gtest/gtest.h>
@@ -141,6 +142,106 @@ TEST(Pointwise, numbers_in_place_of_tensors) {
     run("where", {value(mask), value(2), value(3.0)}, {&out});
     for (int64_t i = 0; i < size; ++i) ASSERT_EQ(out.at<float>(i), a.at<float>(i) > 1 ? 2 : 3);
   }
+}
+
+// The nearest bf16, to even, found by comparing both neighbours; any NaN is one.
+uint16_t nearest_bf16(float number) {
+  const auto bits = std::bit_cast<uint32_t>(number);
+  const auto below = static_cast<uint16_t>(bits >> 16);  // nearer to zero
+  if (std::isnan(number)) return static_cast<uint16_t>(below | 0x40u);
+  const uint32_t rest = bits & 0xffffu;
+  const bool up = rest > 0x8000u || (rest == 0x8000u && (below & 1u) != 0);
+  return static_cast<uint16_t>(below + (up ? 1 : 0));
+}
+float wide_bf16(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+void expect_bf16(const std::string& name, const std::vector<bp_value>& args,
+                 const std::function<float(float)>& truth) {
+  constexpr int64_t size = 1 << 16;
+  Data out(BP_BF16, {size});
+  run(name, args, {&out});
+  for (int64_t i = 0; i < size; ++i) {
+    const uint16_t expected = nearest_bf16(truth(wide_bf16(static_cast<uint16_t>(i))));
+    const auto got = out.at<uint16_t>(i);
+    if (std::isnan(wide_bf16(expected))) {
+      ASSERT_TRUE(std::isnan(wide_bf16(got))) << name << " of bits " << i;
+    } else {
+      ASSERT_EQ(got, expected) << name << " of bits " << i;
+    }
+  }
+}
+
+// All numbers of bf16, with others that it has and with some that it has not.
+TEST(Pointwise, bf16_is_rounded_once) {
+  constexpr int64_t size = 1 << 16;
+  std::vector<uint16_t> all(size);
+  for (int64_t i = 0; i < size; ++i) all[static_cast<size_t>(i)] = static_cast<uint16_t>(i);
+  Data a = Data::of<uint16_t>(BP_BF16, {size}, all);
+  for_each_target([&](const std::string&) {
+    for (uint16_t bits : {0x0000, 0x8000, 0x3fc1, 0xc049, 0x0001, 0x7f7f, 0x7f80, 0x7fc0}) {
+      const float x = wide_bf16(bits);
+      Data b = Data::of<uint16_t>(BP_BF16, {size}, std::vector<uint16_t>(size, bits));
+      expect_bf16("mul", {value(a), value(b)}, [=](float y) { return y * x; });
+      expect_bf16("div", {value(b), value(a)}, [=](float y) { return x / y; });
+      expect_bf16("add", {value(a), value(b), value(1)}, [=](float y) { return y + x; });
+      expect_bf16("sub", {value(a), value(b), value(1)}, [=](float y) { return y - x; });
+      expect_bf16("sub", {value(a), value(b), value(3)}, [=](float y) { return y - 3 * x; });
+    }
+    for (double number : {3.0, 0.3, 257.0, 1e300}) {
+      const auto x = static_cast<float>(number);
+      expect_bf16("mul", {value(a), value(number)}, [=](float y) { return y * x; });
+      expect_bf16("leaky_relu", {value(a), value(number)},
+                  [=](float y) { return y > 0 ? y : y * x; });
+    }
+    expect_bf16("mul", {value(a), value(257)}, [](float y) { return y * 257; });
+    expect_bf16("sqrt", {value(a)}, [](float y) { return std::sqrt(y); });
+    expect_bf16("floor", {value(a)}, [](float y) { return std::floor(y); });
+    expect_bf16("round", {value(a)}, [](float y) { return std::nearbyint(y); });
+    expect_bf16("square", {value(a)}, [](float y) { return y * y; });
+    expect_bf16("sign", {value(a)}, [](float y) { return y > 0 ? 1.0f : y < 0 ? -1.0f : 0.0f; });
+  });
+}
+
+TEST(Pointwise, signs) {
+  for_each_target([](const std::string& target) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const std::vector<float> numbers = {nan, -0.0f, 0.0f, 1e-45f, -1e-45f, 1e38f, -INFINITY, 7, -7};
+    Data a = Data::of<float>(BP_F32, {9}, numbers);
+    Data out(BP_F32, {9});
+    run("sign", {value(a)}, {&out});
+    EXPECT_EQ(out.values<float>(), (std::vector<float>{0, 0, 0, 1, -1, 1, -1, 1, -1})) << target;
+    for (int64_t i = 0; i < 3; ++i) EXPECT_FALSE(std::signbit(out.at<float>(i))) << target;
+    const auto lowest = std::numeric_limits<int64_t>::min();
+    Data whole = Data::of<int64_t>(BP_I64, {4}, {lowest, -1, 0, 5}), of_whole(BP_I64, {4});
+    run("sign", {value(whole)}, {&of_whole});
+    EXPECT_EQ(of_whole.values<int64_t>(), (std::vector<int64_t>{-1, -1, 0, 1})) << target;
+  });
+}
+
+// Beside 2^51, up to which quotients are found in f64.
+TEST(Pointwise, quotients_of_large_integers) {
+  std::vector<int64_t> left, right;
+  for (int64_t base : {int64_t{1} << 50, int64_t{1} << 51, int64_t{1} << 52, int64_t{1} << 62})
+    for (int64_t shift : {-1, 0, 1})
+      for (int64_t by : {int64_t{1}, int64_t{-1}, int64_t{3}, base - 1, base, base + 1})
+        for (int64_t sign : {1, -1}) left.push_back(sign * (base + shift)), right.push_back(by);
+  const auto size = static_cast<int64_t>(left.size());
+  for_each_target([&](const std::string& target) {
+    for (int64_t at = 0; at < size; ++at) {  // each alone too, since blocks differ by their largest
+      Data a = Data::of<int64_t>(BP_I64, {1}, {left[static_cast<size_t>(at)]}),
+           b = Data::of<int64_t>(BP_I64, {1}, {right[static_cast<size_t>(at)]}), out(BP_I64, {1});
+      run("div", {value(a), value(b)}, {&out});
+      EXPECT_EQ(out.at<int64_t>(0), a.at<int64_t>(0) / b.at<int64_t>(0)) << target << at;
+      run("fmod", {value(a), value(b)}, {&out});
+      EXPECT_EQ(out.at<int64_t>(0), a.at<int64_t>(0) % b.at<int64_t>(0)) << target << at;
+    }
+    Data a = Data::of<int64_t>(BP_I64, {size}, left), b = Data::of<int64_t>(BP_I64, {size}, right),
+         out(BP_I64, {size});
+    run("div", {value(a), value(b)}, {&out});
+    for (int64_t i = 0; i < size; ++i)
+      EXPECT_EQ(out.at<int64_t>(i), a.at<int64_t>(i) / b.at<int64_t>(i)) << target << i;
+  });
 }
 
 TEST(Pointwise, longer_expressions) {
