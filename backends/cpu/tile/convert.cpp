@@ -55,6 +55,52 @@ template <class To, class From> void convert(void* dst, const void* src, int64_t
   for (int64_t i = 0; i < count; ++i) to[i] = convert_one<To>(from[i]);
 }
 
+// AVX2 has no instruction between integers of 64 bits and floats: below 2^51 the bits of 1.5 * 2^52 plus a number are those of the sum.
+// Blocks with a larger number, or a NaN, are converted one by one.
+constexpr int64_t block = 64;
+constexpr int64_t magic_bits = 0x4338000000000000;
+constexpr double magic = 0x1.8p52;
+inline double small_to_f64(int64_t value) {
+  return std::bit_cast<double>(value + magic_bits) - magic;
+}
+// Whether all lie between -limit and limit; `limit` is a power of two.
+inline bool are_below(int64_t limit, const int64_t* values, int64_t count) {
+  uint64_t seen = 0;
+  for (int64_t i = 0; i < count; ++i) seen |= static_cast<uint64_t>(values[i] ^ (values[i] >> 63));
+  return seen < static_cast<uint64_t>(limit);
+}
+
+template <class From> void float_to_i64(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<int64_t*>(dst);
+  const auto* from = static_cast<const From*>(src);
+  for (int64_t i = 0; i < count; i += block) {
+    const int64_t end = std::min(count, i + block);
+    int32_t large = 0;
+    for (int64_t j = i; j < end; ++j) large |= std::fabs(from[j]) < From(0x1p51) ? 0 : 1;
+    if (large != 0) {
+      convert<int64_t, From>(to + i, from + i, end - i);
+      continue;
+    }
+#pragma GCC ivdep
+    for (int64_t j = i; j < end; ++j)
+      to[j] = std::bit_cast<int64_t>(static_cast<double>(std::trunc(from[j])) + magic) - magic_bits;
+  }
+}
+
+template <class To> void i64_to_float(void* dst, const void* src, int64_t count) {
+  auto* to = static_cast<To*>(dst);
+  const auto* from = static_cast<const int64_t*>(src);
+  for (int64_t i = 0; i < count; i += block) {
+    const int64_t end = std::min(count, i + block);
+    if (!are_below(int64_t{1} << 51, from + i, end - i)) {
+      convert<To, int64_t>(to + i, from + i, end - i);
+      continue;
+    }
+#pragma GCC ivdep
+    for (int64_t j = i; j < end; ++j) to[j] = static_cast<To>(small_to_f64(from[j]));
+  }
+}
+
 template <class From> void convert_to_bool(void* dst, const void* src, int64_t count) {
   auto* to = static_cast<uint8_t*>(dst);
   const auto* from = static_cast<const From*>(src);
@@ -170,6 +216,12 @@ ConvertTable make_table() {
   add_from<uint64_t>(table, BP_U64);
   add_from<float>(table, BP_F32);
   add_from<double>(table, BP_F64);
+#if HWY_TARGET == HWY_AVX2
+  table.stages[BP_F32][BP_I64] = float_to_i64<float>;
+  table.stages[BP_F64][BP_I64] = float_to_i64<double>;
+  table.stages[BP_I64][BP_F32] = i64_to_float<float>;
+  table.stages[BP_I64][BP_F64] = i64_to_float<double>;
+#endif
   table.stages[BP_F16][BP_F32] = f16_to_f32;
   table.stages[BP_F32][BP_F16] = f32_to_f16;
   table.stages[BP_BF16][BP_F32] = bf16_to_f32;
@@ -292,6 +344,16 @@ template <class T> double f64_to_odd(T value) {
 template <class T> void to_odd(void* dst, const void* src, int64_t count) {
   auto* to = static_cast<float*>(dst);
   const auto* from = static_cast<const T*>(src);
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, int32_t>) {
+    // Float32 has all numbers of up to 24 bits.
+    constexpr uint64_t limit = uint64_t{1} << 24;
+    uint64_t seen = 0;
+    for (int64_t i = 0; i < count; ++i)
+      seen |= static_cast<uint64_t>(from[i] < 0 ? ~from[i] : from[i]);
+    if (seen < limit)
+      return HWY_DYNAMIC_DISPATCH(convert_table)()
+          .stages[std::is_same_v<T, int64_t> ? BP_I64 : BP_I32][BP_F32](dst, src, count);
+  }
   for (int64_t i = 0; i < count; ++i) {
     if constexpr (std::is_same_v<T, c128>)
       to[i] = f32_to_odd(from[i].real());

@@ -234,6 +234,43 @@ TEST(Cast, numbers_that_only_64_bits_hold) {
   EXPECT_EQ(narrow.values<int32_t>(), (std::vector<int32_t>{-1, 1}));
 }
 
+// Beside 2^51, 2^24 and 2^63, at which ways of converting change: alone, and among small numbers in blocks.
+TEST(Cast, integers_of_64_bits_from_and_to_floats) {
+  std::vector<int64_t> numbers(300, 7);
+  const auto place = [&](size_t at, int64_t number) { numbers[at] = number; };
+  size_t at = 3;
+  for (int64_t base : {int64_t{1} << 24, int64_t{1} << 51, int64_t{1} << 53, int64_t{1} << 62}) {
+    for (int64_t number : {base - 1, base, base + 1, -base - 1}) place(at, number), at += 17;
+  }
+  place(290, std::numeric_limits<int64_t>::min());
+  const auto size = static_cast<int64_t>(numbers.size());
+  for_each_target([&](const std::string& target) {
+    const auto cast = [](Data& from, Data& to) {
+      run("cast", {value(from), value(static_cast<int64_t>(to.dtype()))}, {&to});
+    };
+    const auto check = [&](std::vector<int64_t> list) {
+      const auto count = static_cast<int64_t>(list.size());
+      Data a = Data::of<int64_t>(BP_I64, {count}, list), single(BP_F32, {count}),
+           twice(BP_F64, {count}), back(BP_I64, {count});
+      cast(a, single);
+      cast(a, twice);
+      for (int64_t i = 0; i < count; ++i) {
+        ASSERT_EQ(single.at<float>(i), static_cast<float>(a.at<int64_t>(i))) << target << i;
+        ASSERT_EQ(twice.at<double>(i), static_cast<double>(a.at<int64_t>(i))) << target << i;
+      }
+      cast(twice, back);
+      for (int64_t i = 0; i < count; ++i)
+        ASSERT_EQ(back.at<int64_t>(i), static_cast<int64_t>(twice.at<double>(i))) << target << i;
+      for (int64_t i = 0; i < count; ++i) single.at<float>(i) -= 0.75f;
+      cast(single, back);
+      for (int64_t i = 0; i < count; ++i)
+        ASSERT_EQ(back.at<int64_t>(i), static_cast<int64_t>(single.at<float>(i))) << target << i;
+    };
+    check(numbers);
+    for (int64_t i = 0; i < size; ++i) check({numbers[static_cast<size_t>(i)]});
+  });
+}
+
 TEST(Cast, any_strides) {
   for (auto [from, to] : std::vector<std::pair<uint32_t, uint32_t>>{{BP_F32, BP_F16},
                                                                     {BP_U8, BP_F64},
@@ -282,6 +319,11 @@ TEST(Cast, rounds_once) {
         EXPECT_EQ(get_number(out, out.dtype(), i), wanted[i]) << target << place << " " << i;
     }
     // Of integers float32 has not all either, and float64 not all of 64 bits.
+    Data small(BP_I64, {3}), near(BP_BF16, {3});
+    for (int64_t i = 0; i < 3; ++i) small.at<int64_t>(i) = 256 + i;
+    run("cast", {value(small), value(static_cast<int64_t>(BP_BF16))}, {&near});
+    for (int64_t i = 0; i < 3; ++i)
+      EXPECT_EQ(get_number(near, BP_BF16, i), i == 2 ? 258 : 256) << target;
     Data whole(BP_I64, {4}), out(BP_BF16, {4});
     const int64_t middle = (int64_t{1} << 61) + (int64_t{1} << 53);
     const int64_t inputs[] = {middle, middle + 1, middle - 1, -middle - 1};
