@@ -281,10 +281,12 @@ DtypeSet fill(Reductions& reductions, tile::Reduce what, bp_dtype_set wanted, bo
     if (((wanted >> dtype) & 1u) == 0) continue;
     Reduction& how = reductions.by_dtype[dtype];
     const bool small = dtype == BP_F16 || dtype == BP_BF16;
-    how.reducer = tile::find_reducer(what, small ? uint32_t{BP_F32} : dtype);
+    how.reducer = tile::find_reducer(what, dtype);
+    const bool loads = small && !how.reducer;  // those of small floats that there are finish in f32
+    if (loads) how.reducer = tile::find_reducer(what, BP_F32);
     if (!how.reducer) continue;
+    if (loads) how.load = tile::find_convert(dtype, BP_F32);
     if (small) {
-      how.load = tile::find_convert(dtype, BP_F32);
       how.store = tile::find_convert(BP_F32, dtype);
     }
     how.itemsize = tile::itemsize_of(dtype);

@@ -5,6 +5,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/reduce.cpp"
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <hwy/foreach_target.h>
@@ -12,6 +13,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "tensor_view.hpp"
 #include "tile/reduce.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -128,6 +130,26 @@ void run(void* accumulator, const void* elements, int64_t count) {
   *static_cast<A*>(accumulator) = result;
 }
 
+// Of bf16: so few numbers of eight digits lose nothing to speak of in f32, whose sums are then added up in f64.
+void run_bf16_sum(void* accumulator, const void* elements, int64_t count) {
+  constexpr int64_t width = 64, block = 16 * width;
+  const auto* from = static_cast<const BFloat16*>(elements);
+  double result = *static_cast<double*>(accumulator);
+  int64_t i = 0;
+  for (; i + width <= count; i += block) {
+    const int64_t end = std::min(count, i + block);
+    alignas(64) float lanes[width] = {};
+    for (int64_t k = i; k + width <= end; k += width) {
+#pragma GCC ivdep
+      for (int64_t j = 0; j < width; ++j) lanes[j] += static_cast<float>(from[k + j]);
+    }
+    fold<Sum, width / 2>(lanes);
+    result += lanes[0];
+  }
+  for (i = count / width * width; i < count; ++i) result += static_cast<float>(from[i]);
+  *static_cast<double*>(accumulator) = result;
+}
+
 template <class Op, class T, class A, class Term = AsItIs>
 void columns(void* accumulators, const void* elements, const void* next, int64_t count) {
   auto* to = static_cast<A*>(accumulators);
@@ -229,6 +251,9 @@ struct Table {
 Table make_table() {
   Table table;
   add_totals<Sum>(table.reducers[static_cast<uint32_t>(Reduce::sum)]);
+  table.reducers[static_cast<uint32_t>(Reduce::sum)][BP_BF16] = {
+      sizeof(double),     start<Sum, double>,   run_bf16_sum, columns<Sum, BFloat16, double>,
+      merge<Sum, double>, finish<float, double>};
   add_totals<Prod>(table.reducers[static_cast<uint32_t>(Reduce::prod)]);
   add_total<ProdOfFloats, float, double>(table.reducers[static_cast<uint32_t>(Reduce::prod)],
                                          BP_F32);

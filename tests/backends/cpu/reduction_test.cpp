@@ -230,6 +230,24 @@ TEST(Reduction, long_sums_are_exact_to_the_last_place) {
   }
 }
 
+// Near enough to the sum of all numbers that the nearest bf16 is found, however long it is.
+TEST(Reduction, long_sums_of_bf16_are_exact_to_the_last_place) {
+  for_each_target([](const std::string& target) {
+    for (int64_t size : {1, 63, 64, 65, 1023, 1025, 100003, 3000011}) {
+      Data a(BP_BF16, {size}), out(BP_BF16, {});
+      std::mt19937 random(5);
+      double truth = 0;
+      for (int64_t i = 0; i < size; ++i) {
+        a.at<uint16_t>(i) = static_cast<uint16_t>(0x3e00u + random() % 0x180u);
+        truth += get_number(a, BP_BF16, i);
+      }
+      run("sum", {value(a), value(Sizes{0}), value(false), none()}, {&out});
+      const double ulp = std::ldexp(1, std::ilogb(truth) - 7);
+      EXPECT_LE(std::abs(get_number(out, BP_BF16, 0) - truth), 0.5001 * ulp) << target << size;
+    }
+  });
+}
+
 // The same bits from one thread, two and three, in each of the ways to cut the work.
 TEST(Reduction, does_not_depend_on_the_number_of_threads) {
   const std::vector<std::pair<Sizes, Sizes>> shapes_and_dims = {
