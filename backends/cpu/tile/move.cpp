@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "constants.hpp"
 #include "tile/move.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -154,10 +155,9 @@ void finish_streaming() {
   hwy::FlushStream();
 }
 
-// About what one of several cores that share a last cache of today has of it. Not asked of the C library,
-// which gives the sum of all such caches of a machine (320 MiB where a core sees 32).
+// Not asked of the C library, which gives the sum of all such caches of a machine (320 MiB where a core sees 32).
 bool worth_streaming(int64_t bytes) {
-  return bytes > (int64_t{12} << 20);
+  return bytes > constants::streamed_bytes;
 }
 
 }  // namespace bp::cpu::tile

@@ -60,6 +60,14 @@ void write_value(void* to, uint32_t dtype, const bp_value& number) {
   });
 }
 
+// Without the repetitions of what is broadcast.
+int64_t bytes_in_memory(const bp_tensor& tensor) {
+  int64_t bytes = tensor.itemsize;
+  for (int32_t dim = 0; dim < tensor.dl.ndim; ++dim)
+    if (tensor.dl.strides[dim] != 0) bytes *= tensor.dl.shape[dim];
+  return bytes;
+}
+
 // A program's registers, on the stack of the thread that runs it.
 class Machine {
  public:
@@ -193,7 +201,7 @@ class LargeRun {
       bases_[operand_[i]] = data_of<char>(*value.u.tensor);
       in_place |= bases_[operand_[i]] == bases_[0];
       itemsizes_[operand_[i]] = value.u.tensor->itemsize;
-      bytes += out.numel * value.u.tensor->itemsize;
+      bytes += bytes_in_memory(*value.u.tensor);
       space_.add(*value.u.tensor);
     }
     itemsizes_[0] = out.itemsize;

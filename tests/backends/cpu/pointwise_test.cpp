@@ -280,7 +280,7 @@ TEST(Pointwise, in_place) {
 
 // Large enough to be written past the caches, at each alignment.
 TEST(Pointwise, large_results) {
-  constexpr int64_t size = 2100001;
+  constexpr int64_t size = 2700001;
   Data a = numbers(BP_F32, Data(BP_F32, {size}), 5), b = numbers(BP_F32, Data(BP_F32, {size}), 3);
   Data whole(BP_F32, {size + 16}), masks(BP_BOOL, {size + 16});
   const auto number = [](int64_t i, int64_t shift) {
