@@ -52,6 +52,16 @@ TEST(CpuMatmulF32, takes_factors_in_either_order) {
     }
 }
 
+// Lines a multiple of 4096 bytes apart, which are copied apart first: of one factor, of the other, of both.
+TEST(CpuMatmulF32, takes_factors_whose_lines_collide_in_the_cache) {
+  for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{
+           {1024, 512, 129}, {130, 509, 1024}, {1024, 260, 2048}, {1024, 16, 1024}})
+    for (const Order a : {Order::rows, Order::columns})
+      for (const Order b : {Order::rows, Order::columns})
+        expect_close_product(f32_factor(m, k, a, 1), f32_factor(k, n, b, 2), f32_tolerance,
+                             "lines of 4096 bytes");
+}
+
 TEST(CpuMatmulF32, multiplies_batches_as_it_does_each) {
   constexpr int64_t size = 250;
   Data a(BP_F32, {3, size, size});
