@@ -3,6 +3,8 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
+#include <atomic>
+#include <c10/core/DefaultDtype.h>
 
 #include "devices.hpp"
 #include "hooks.hpp"
@@ -307,7 +309,17 @@ at::Tensor lend_result(const Values& values, const Tensor& result) {
   return lend(result);
 }
 
+// What whole numbers become where a result has to be real: PyTorch's choice, which a program may change at any time.
+void take_default_dtype() {
+  static std::atomic<c10::ScalarType> last{c10::ScalarType::Float};
+  const c10::ScalarType now = c10::get_default_dtype_as_scalartype();
+  if (now == last.load(std::memory_order_relaxed)) return;
+  if (const std::optional<Dtype> dtype = dtype_of(now)) set_default_dtype(*dtype);
+  last.store(now, std::memory_order_relaxed);
+}
+
 bool run(const Plan& plan, torch::jit::Stack& stack, std::string& why) {
+  take_default_dtype();
   const std::size_t first = stack.size() - static_cast<std::size_t>(plan.num_arguments);
   if (!is_expected(plan, stack.data() + first)) {
     why = "an argument that the row does not know is not at its default";

@@ -53,6 +53,20 @@ def test_numbers_and_tensors_promote_as_on_the_cpu(strict):
             assert result.dtype == expected.dtype and torch.equal(result.cpu(), expected)
 
 
+def test_whole_numbers_become_the_default_dtype(strict):
+    whole = torch.arange(4, device="backplane")
+    for dtype in (torch.float64, torch.float32):
+        torch.set_default_dtype(dtype)
+        try:
+            found = [whole / 3, whole.sin(), whole * 0.5]
+            expected = [whole.cpu() / 3, whole.cpu().sin(), whole.cpu() * 0.5]
+        finally:
+            torch.set_default_dtype(torch.float32)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.dtype == theirs.dtype == dtype
+            torch.testing.assert_close(ours.cpu(), theirs)
+
+
 def test_tensors_of_the_cpu_without_dimensions_come_along(strict):
     x = torch.ones(3, device="backplane")
     assert (x + torch.tensor(2.0)).cpu().tolist() == [3, 3, 3]
