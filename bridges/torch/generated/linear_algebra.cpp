@@ -139,8 +139,18 @@ std::array<Tensor, 3> linalg_lu_12(const Arguments& arguments) {
   return {parts.P, parts.L, parts.U};
 }
 
+// linalg_lstsq
+std::array<Tensor, 4> linalg_lstsq_13(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const Tensor b = arguments.tensor(1);
+  [[maybe_unused]] const std::optional<double> rcond = arguments.optional_real(2);
+  [[maybe_unused]] const std::string_view driver = arguments.text(3);
+  const auto found = linalg_lstsq(self, b, rcond, driver);
+  return {found.solution, found.residuals, found.rank, found.singular_values};
+}
+
 // triangular_solve.X
-std::array<Tensor, 2> triangular_solve_X_13(const Arguments& arguments) {
+std::array<Tensor, 2> triangular_solve_X_14(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const Tensor A = arguments.tensor(1);
   [[maybe_unused]] const bool upper = arguments.boolean(2);
@@ -151,7 +161,7 @@ std::array<Tensor, 2> triangular_solve_X_13(const Arguments& arguments) {
 }
 
 // linalg_lu_solve
-Tensor linalg_lu_solve_14(const Arguments& arguments) {
+Tensor linalg_lu_solve_15(const Arguments& arguments) {
   [[maybe_unused]] const Tensor LU = arguments.tensor(0);
   [[maybe_unused]] const Tensor pivots = arguments.tensor(1);
   [[maybe_unused]] const Tensor B = arguments.tensor(2);
@@ -208,14 +218,18 @@ constexpr Recipe recipes[] = {
     {"linalg_lu",
      "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
      several<&linalg_lu_12>},
+    {"linalg_lstsq",
+     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str driver='gelsy') -> (Tensor "
+     "solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+     several<&linalg_lstsq_13>},
     {"triangular_solve.X",
      "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
      "unitriangular=False) -> (Tensor solution, Tensor cloned)",
-     several<&triangular_solve_X_13>},
+     several<&triangular_solve_X_14>},
     {"linalg_lu_solve",
      "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) "
      "-> Tensor",
-     one<&linalg_lu_solve_14>},
+     one<&linalg_lu_solve_15>},
 };
 
 }  // namespace

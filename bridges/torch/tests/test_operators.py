@@ -67,6 +67,17 @@ def test_whole_numbers_become_the_default_dtype(strict):
             torch.testing.assert_close(ours.cpu(), theirs)
 
 
+@pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
+def test_least_squares_are_those_of_the_cpu(driver, strict):
+    torch.manual_seed(0)
+    matrices, wanted = torch.randn(2, 5, 3, dtype=torch.float64), torch.randn(2, 5, 2, dtype=torch.float64)
+    expected = torch.linalg.lstsq(matrices, wanted, driver=driver)
+    found = torch.linalg.lstsq(matrices.to("backplane"), wanted.to("backplane"), driver=driver)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.shape == theirs.shape
+        torch.testing.assert_close(ours.cpu(), theirs)
+
+
 def test_tensors_of_the_cpu_without_dimensions_come_along(strict):
     x = torch.ones(3, device="backplane")
     assert (x + torch.tensor(2.0)).cpu().tolist() == [3, 3, 3]
