@@ -58,6 +58,13 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
   return made;
 }
 
+// What forward-mode derivatives take for a derivative that is 0. PyTorch has a tensor without memory for it, for its own devices.
+at::Tensor zero_tensor(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                       std::optional<at::Layout> layout, std::optional<at::Device> device,
+                       std::optional<bool> pin) {
+  return empty(size, dtype, layout, device, pin, std::nullopt).zero_();
+}
+
 at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
                       std::optional<std::int64_t> offset) {
   return at::native::as_strided_tensorimpl(self, size, stride, offset);
@@ -213,6 +220,7 @@ bool equal(const at::Tensor& self, const at::Tensor& other) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("empty.memory_format", empty);
   library.impl("empty_strided", empty_strided);
+  library.impl("_efficientzerotensor", zero_tensor);
   library.impl("as_strided", as_strided);
   library.impl("view", at::native::view);
   library.impl("_reshape_alias", at::native::_reshape_alias);

@@ -67,6 +67,17 @@ def test_whole_numbers_become_the_default_dtype(strict):
             torch.testing.assert_close(ours.cpu(), theirs)
 
 
+def test_forward_mode_derivatives_are_those_of_the_cpu(strict):
+    torch.manual_seed(0)
+    point, direction = torch.randn(4, 4, dtype=torch.float64), torch.randn(4, 4, dtype=torch.float64)
+
+    def curved(x):
+        return (torch.nn.functional.gelu(x) * x.detach() + torch.nn.functional.layer_norm(x, (4,))).pow(3).sum()
+
+    for derive in (torch.func.hessian(curved), lambda x: torch.func.jvp(curved, (x,), (direction.to(x.device),))[1]):
+        torch.testing.assert_close(derive(point.to("backplane")).cpu(), derive(point))
+
+
 @pytest.mark.parametrize("driver", [None, "gels", "gelsy", "gelsd", "gelss"])
 def test_least_squares_are_those_of_the_cpu(driver, strict):
     torch.manual_seed(0)
