@@ -103,6 +103,23 @@ def test_numbers_that_are_not_finite_come_out_as_they_do_there():
     numpy.testing.assert_array_equal(ours.run(None, {"x": image})[0], theirs.run(None, {"x": image})[0])
 
 
+@pytest.mark.parametrize("size", [1, 3, 5, 9])
+@pytest.mark.parametrize("beta", [0.75, 0.5])
+@pytest.mark.parametrize("behind_a_convolution", [False, True])
+def test_channels_are_normalized_by_their_neighbours(size, beta, behind_a_convolution):
+    """Behind a convolution the channels lie last."""
+    source = numpy.random.default_rng(size)
+    weight = numpy_helper.from_array(source.standard_normal((11, 4, 1, 1)).astype(numpy.float32), "w")
+    nodes = [helper.make_node("LRN", ["c"], ["y"], alpha=0.7, beta=beta, bias=1.5, size=size)]
+    nodes.insert(0, helper.make_node("Conv", ["x", "w"], ["c"]) if behind_a_convolution else helper.make_node("Neg", ["x"], ["c"]))
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, None, 3, 5]) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], [weight] if behind_a_convolution else [])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10).SerializeToString()
+    feeds = {"x": source.standard_normal((2, 4, 3, 5)).astype(numpy.float32)}
+    ours, theirs = sessions(model, "cpu:0")
+    expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
+
+
 def test_two_sessions_in_four_threads():
     graphs = [Graph(seed, False) for seed in (5, 6)]
     pairs = [(graph, *sessions(graph.model(), "cpu:0")) for graph in graphs]
