@@ -71,6 +71,9 @@ bp_value edited(bp_value value, const SchemaArgument& argument, const CallOption
   if (options.step != 0 && argument.name == "eps" && value.tag == BP_NONE)
     return value_of(options.step);
   if (argument.type == ArgumentType::scalar && options.absolute_numbers) return absolute(value);
+  // What limits a result limits neither the sum before it nor how many terms that has.
+  const bool is_limit = argument.name == "min" || argument.name == "max";
+  if (options.absolute_numbers && is_limit) value.tag = BP_NONE;
   return value;
 }
 
