@@ -15,19 +15,33 @@ bool has_vectors(Dtype dtype) {
   return !is_complex(dtype) && dtype != Dtype::f8_e4m3fn && dtype != Dtype::f8_e5m2;
 }
 
-// OpenCL C has loads and stores of halves in every version, which are instructions on many processors.
+// OpenCL C has loads and stores of halves in every version, which are instructions on many processors. Vectors go by way of one of
+// their bits: PoCL 3.1 takes it that they lie at multiples of their size, which ends the process on processors with AVX2 and without
+// AVX-512.
 std::string define_half(std::string_view word, unsigned width, bool loads) {
   const std::string type = width == 1 ? std::string("f32") : fmt::format("f32x{}", width);
-  const std::string digits = width == 1 ? std::string() : std::to_string(width);
+  if (width == 1)
+    return loads ? fmt::format(
+                       "DEVICE f32 {}(GLOBAL const u8* p, i64 i) {{ return vload_half(0, "
+                       "(GLOBAL const half*)p + i); }}\n",
+                       word)
+                 : fmt::format(
+                       "DEVICE void {}(GLOBAL u8* p, i64 i, f32 x) {{ vstore_half_rte(x, 0, "
+                       "(GLOBAL half*)p + i); }}\n",
+                       word);
+  const std::string_view stored = storage_type(Dtype::f16);
+  const std::string bits = opencl_type(stored, width);
   if (loads)
     return fmt::format(
-        "DEVICE {} {}(GLOBAL const u8* p, i64 i) {{ return vload_half{}(0, (GLOBAL const half*)p + "
-        "i); }}\n",
-        type, word, digits);
+        "DEVICE {0} {1}(GLOBAL const u8* p, i64 i) {{\n"
+        "  const {2} halves = vload{3}(0, (GLOBAL const {4}*)p + i);\n"
+        "  return vload_half{3}(0, (const half*)&halves);\n}}\n",
+        type, word, bits, width, stored);
   return fmt::format(
-      "DEVICE void {}(GLOBAL u8* p, i64 i, {} x) {{ vstore_half{}_rte(x, 0, (GLOBAL half*)p + i); "
-      "}}\n",
-      word, type, digits);
+      "DEVICE void {0}(GLOBAL u8* p, i64 i, {1} x) {{\n"
+      "  {2} halves;\n  vstore_half{3}_rte(x, 0, (half*)&halves);\n"
+      "  vstore{3}(halves, 0, (GLOBAL {4}*)p + i);\n}}\n",
+      word, type, bits, width, stored);
 }
 
 std::string define_load(std::string_view word, Dtype dtype, unsigned width) {
@@ -61,10 +75,7 @@ std::string define_stream(std::string_view word, Dtype dtype, unsigned width) {
   const std::string bits = opencl_type(stored, width);
   std::string value;
   if (dtype == Dtype::f16)
-    value = fmt::format(
-        "  {0} halves[{1}];\n  vstore_half{1}_rte(x, 0, (half*)halves);\n"
-        "  const {2} value = vload{1}(0, halves);\n",
-        stored, width, bits);
+    value = fmt::format("  {0} value;\n  vstore_half{1}_rte(x, 0, (half*)&value);\n", bits, width);
   else
     value = fmt::format(
         "  const {} value = {};\n", bits,
