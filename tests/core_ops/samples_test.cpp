@@ -40,11 +40,15 @@ void expect_close(const Tensor& actual, const Tensor& expected, const std::strin
   if (is_complex(actual.dtype())) return;
   const std::vector<double> a = as_doubles(actual);
   const std::vector<double> b = as_doubles(expected);
+  double largest = 1;
+  for (const double value : b)
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
     if (a[i] == b[i]) continue;
-    ASSERT_NEAR(a[i], b[i], tolerance(expected.dtype()) * std::max(1.0, std::abs(b[i])))
-        << what << " element " << i;
+    // What is small beside the largest may be a difference of larger ones.
+    const double size = std::max({1.0, std::abs(b[i]), 1e-4 * largest});
+    ASSERT_NEAR(a[i], b[i], tolerance(expected.dtype()) * size) << what << " element " << i;
   }
 }
 
