@@ -22,10 +22,16 @@ template <class F> decltype(auto) staying(F&& call) {
   }
 }
 
+// Counts this thread, until the matching end, among those that the process waits for before libraries take down what their kernels
+// use: their destructors run while daemon threads still do.
+void begin_work();
+void end_work();
+
 class WithoutGil {
  public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
+  WithoutGil() : state_(PyEval_SaveThread()) { begin_work(); }
   ~WithoutGil() {
+    end_work();
     stay_if_the_interpreter_ends();
     staying([this] { PyEval_RestoreThread(state_); });
   }

@@ -141,6 +141,26 @@ def test_daemon_threads_never_end_the_process_otherwise():
         assert_ends_silently(ENDINGS["threads of all kinds"].replace("0.3", "0.02"))
 
 
+def test_a_child_does_not_wait_at_its_end_for_threads_that_it_has_not():
+    printed = assert_ends_silently("""
+        import os, sys, threading, time, backplane as bp
+        x = bp.ones(600, 600)
+        def work():
+            while True: x @ x
+        for _ in range(2): threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.1)
+        longest = 0
+        for _ in range(4):
+            begin = time.monotonic()
+            child = os.fork()
+            if child == 0: sys.exit(3)
+            assert os.waitpid(child, 0)[1] == 3 << 8
+            longest = max(longest, time.monotonic() - begin)
+        print(longest)
+    """)
+    assert float(printed) < 4, printed
+
+
 def interrupted(program):
     """Runs it, sends SIGINT once it printed, and returns what it ended with."""
     child = subprocess.Popen(
