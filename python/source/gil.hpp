@@ -6,6 +6,9 @@
 
 namespace bp::python {
 
+// To be called once, when the module is made: from then on the functions below know that the interpreter ends.
+void end_with_the_interpreter();
+
 // When the interpreter ends, a thread that asks for the lock is ended by an unwinding that no frame of C++ may stop, and
 // that ends the process where it meets a destructor. So the thread stays where it is until the process is gone.
 [[noreturn]] void stay_until_the_process_ends();
@@ -29,7 +32,7 @@ void end_work();
 
 class WithoutGil {
  public:
-  WithoutGil() : state_(PyEval_SaveThread()) { begin_work(); }
+  WithoutGil() : state_(counted_and_released()) {}
   ~WithoutGil() {
     end_work();
     stay_if_the_interpreter_ends();
@@ -39,6 +42,12 @@ class WithoutGil {
   WithoutGil& operator=(const WithoutGil&) = delete;
 
  private:
+  // In this order: once it has let go of the lock, the interpreter may end.
+  static PyThreadState* counted_and_released() {
+    begin_work();
+    return PyEval_SaveThread();
+  }
+
   PyThreadState* state_;
 };
 

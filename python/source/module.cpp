@@ -1,5 +1,6 @@
 // backplane._core: the part of the package that is written in C++.
 #include "bit_view.hpp"
+#include "gil.hpp"
 #include "objects.hpp"
 
 NB_MODULE(_core, module) {
@@ -9,6 +10,7 @@ NB_MODULE(_core, module) {
       "Tensors, operators, devices and derivatives of Backplane; use the package backplane.";
   module.attr("__version__") = BP_VERSION;
   module.attr("max_rank") = bp::max_rank;  // the most dimensions that a tensor has
+  python::end_with_the_interpreter();
   python::add_errors(module);
   python::add_dtypes(module);
   python::add_devices(module);
