@@ -59,21 +59,21 @@ bool loses_last_of_pairs(const Product& p, const Matrix& matrix, int64_t rows, i
   return p.dtype == BP_BF16 && p.k % 2 != 0 && step > line;
 }
 
-// Copies the matrices into rows without gaps, into memory of the call.
+// Copies the matrices into rows, `gap` elements apart, into memory of the call.
 bp_code pack(const bp_call* call, uint32_t itemsize, int64_t batch, int64_t rows, int64_t columns,
-             Matrix& matrix) {
-  const int64_t copies = matrix.batch_stride == 0 ? 1 : batch;
-  const uint64_t bytes = static_cast<uint64_t>(copies * rows * columns) * itemsize;
+             Matrix& matrix, int64_t gap = 0) {
+  const int64_t copies = matrix.batch_stride == 0 ? 1 : batch, line = columns + gap;
+  const uint64_t bytes = static_cast<uint64_t>(copies * rows * line) * itemsize;
   char* to = nullptr;
   if (const bp_code code = take_workspace(call, bytes, to); code != BP_OK) return code;
   const int64_t shape[3] = {copies, rows, columns};
   const int64_t strides[3] = {matrix.batch_stride, matrix.row_stride, matrix.column_stride};
-  const int64_t packed[3] = {rows * columns, columns, 1};
+  const int64_t packed[3] = {rows * line, line, 1};
   visit_itemsize(itemsize, [&]<class T>(Tag<T>) {
     copy_strided(shape, reinterpret_cast<T*>(to), packed, reinterpret_cast<const T*>(matrix.data),
                  strides);
   });
-  matrix = {to, columns, 1, copies == 1 ? 0 : rows * columns};
+  matrix = {to, line, 1, copies == 1 ? 0 : rows * line};
   return BP_OK;
 }
 
@@ -87,28 +87,18 @@ bool lines_collide(const Product& p, int64_t step, int64_t others) {
          dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core;
 }
 
-// Copies `lines` of `length`, `step` apart, to where each begins one line of the cache later than that.
-bp_code spread_lines(const bp_call* call, int64_t lines, int64_t length, const char*& data,
-                     int64_t& step) {
-  constexpr int64_t gap = 16;
-  const int64_t shape[2] = {lines, length};
-  const int64_t from[2] = {step, 1}, to[2] = {length + gap, 1};
-  char* room = nullptr;
-  const uint64_t bytes = static_cast<uint64_t>(lines * to[0]) * sizeof(float);
-  if (const bp_code code = take_workspace(call, bytes, room); code != BP_OK) return code;
-  copy_strided(shape, reinterpret_cast<float*>(room), to, reinterpret_cast<const float*>(data),
-               from);
-  data = room;
-  step = to[0];
-  return BP_OK;
-}
-
+// Copies factors whose lines collide to where each begins one line of the cache later.
 bp_code spread_factors(const bp_call* call, Product& p) {
+  constexpr int64_t gap = 16;
+  constexpr uint32_t item = 4;
   bp_code code = BP_OK;
-  if (p.a.row_stride == 1 && lines_collide(p, p.a.column_stride, p.n))
-    code = spread_lines(call, p.k, p.m, p.a.data, p.a.column_stride);
+  if (p.a.row_stride == 1 && lines_collide(p, p.a.column_stride, p.n)) {
+    Matrix turned{p.a.data, p.a.column_stride, 1, 0};
+    code = pack(call, item, 1, p.k, p.m, turned, gap);
+    p.a = {turned.data, 1, turned.row_stride, 0};
+  }
   if (code == BP_OK && p.b.column_stride == 1 && lines_collide(p, p.b.row_stride, p.m))
-    code = spread_lines(call, p.k, p.n, p.b.data, p.b.row_stride);
+    code = pack(call, item, 1, p.k, p.n, p.b, gap);
   return code;
 }
 
