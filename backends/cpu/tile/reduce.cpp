@@ -130,23 +130,30 @@ void run(void* accumulator, const void* elements, int64_t count) {
   *static_cast<A*>(accumulator) = result;
 }
 
-// Of bf16: so few numbers of eight digits lose nothing to speak of in f32, whose sums are then added up in f64.
+// Of bf16: so few numbers of eight digits lose nothing to speak of in f32, whose sums are then added up in f64. Where f32 is
+// exceeded, f64 takes all of them.
 void run_bf16_sum(void* accumulator, const void* elements, int64_t count) {
   constexpr int64_t width = 64, block = 16 * width;
   const auto* from = static_cast<const BFloat16*>(elements);
   double result = *static_cast<double*>(accumulator);
-  int64_t i = 0;
-  for (; i + width <= count; i += block) {
-    const int64_t end = std::min(count, i + block);
+  const auto add_each = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) result += static_cast<float>(from[i]);
+  };
+  const int64_t whole = count / width * width;
+  for (int64_t i = 0; i < whole; i += block) {
+    const int64_t end = std::min(whole, i + block);
     alignas(64) float lanes[width] = {};
-    for (int64_t k = i; k + width <= end; k += width) {
+    for (int64_t k = i; k < end; k += width) {
 #pragma GCC ivdep
       for (int64_t j = 0; j < width; ++j) lanes[j] += static_cast<float>(from[k + j]);
     }
     fold<Sum, width / 2>(lanes);
-    result += lanes[0];
+    if (std::isfinite(lanes[0]))
+      result += lanes[0];
+    else
+      add_each(i, end);
   }
-  for (i = count / width * width; i < count; ++i) result += static_cast<float>(from[i]);
+  add_each(whole, count);
   *static_cast<double*>(accumulator) = result;
 }
 

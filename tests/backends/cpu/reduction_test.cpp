@@ -248,6 +248,18 @@ TEST(Reduction, long_sums_of_bf16_are_exact_to_the_last_place) {
   });
 }
 
+// What f32 could not hold on the way is added up in f64.
+TEST(Reduction, sums_of_bf16_may_exceed_f32_on_the_way) {
+  for_each_target([](const std::string& target) {
+    constexpr int64_t large = 512, ones = 64;
+    Data a(BP_BF16, {2 * large + ones}), out(BP_BF16, {});
+    for (int64_t i = 0; i < a.numel(); ++i)
+      a.at<uint16_t>(i) = i < large ? 0x7f00 : i < 2 * large ? 0xff00 : 0x3f80;
+    run("sum", {value(a), value(Sizes{0}), value(false), none()}, {&out});
+    EXPECT_EQ(get_number(out, BP_BF16, 0), ones) << target;
+  });
+}
+
 // The same bits from one thread, two and three, in each of the ways to cut the work.
 TEST(Reduction, does_not_depend_on_the_number_of_threads) {
   const std::vector<std::pair<Sizes, Sizes>> shapes_and_dims = {
