@@ -37,8 +37,8 @@ inline constexpr int64_t product_parts = 2, convolution_parts = 2;
 // before it is overwritten, a third of the traffic (both; their last caches are 32 and 105 MB).
 inline constexpr uint64_t streaming_bytes = uint64_t{16} << 20;
 // The same of kernels that compute, in bytes that they read and write together: below, a result is still in the last cache when it is
-// needed next. With 12 MiB, results of 8 MB took 1.8 times as long, and 2.6 where the input was one row; with 32, those of
-// 24 MB in all took a fifth longer (Zen 3, two cores, a last cache of 32 MiB).
+// needed next. With 12 MiB, results of 8 MB took 1.8 times as long, and 2.6 where the input was one row; with 32 nothing more
+// was gained (Zen 3, two cores, a last cache of 32 MiB).
 inline constexpr int64_t streamed_bytes = int64_t{20} << 20;
 // Bytes of a row that softmax keeps in a scratch of its own, to write its result past the caches: the second cache has
 // 1 to 2 MB (both).

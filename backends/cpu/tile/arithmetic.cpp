@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "tile/primitives.hpp"
+#include "tile/small_integers-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -53,26 +54,16 @@ struct Div {
     }
   }
 };
-// Of 64 bits, by way of f64 where both numbers are below 2^51, where that is exact: a division of vectors, where those of integers
-// are one at a time and take ten times as long.
+// Of 64 bits, by way of f64 where both numbers are small: a division of vectors, where those of integers are one at a time and take
+// ten times as long.
 constexpr int64_t quotient_block = 64;
-constexpr uint64_t quotient_limit = uint64_t{1} << 51;
-// Below that limit the bits of 1.5 * 2^52 plus a number are those of the sum, a conversion that AVX2 has no instruction for.
-constexpr int64_t magic_bits = 0x4338000000000000;
-constexpr double magic = 0x1.8p52;
-inline double small_to_f64(int64_t a) {
-  return std::bit_cast<double>(a + magic_bits) - magic;
-}
-inline int64_t small_from_f64(double whole) {
-  return std::bit_cast<int64_t>(whole + magic) - magic_bits;
-}
 inline bool have_small_parts(const int64_t* a, const int64_t* b, int64_t count) {
   uint64_t large = 0;
   for (int64_t i = 0; i < count; ++i) {
     large |=
         static_cast<uint64_t>(a[i] ^ (a[i] >> 63)) | static_cast<uint64_t>(b[i] ^ (b[i] >> 63));
   }
-  return large < quotient_limit;
+  return large < static_cast<uint64_t>(small_limit);
 }
 inline int64_t small_quotient(int64_t a, int64_t b) {
   const double by = b == 0 ? std::numeric_limits<double>::infinity() : small_to_f64(b);

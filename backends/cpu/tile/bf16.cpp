@@ -8,6 +8,7 @@
 #include <hwy/highway.h>
 
 #include "tile/primitives.hpp"
+#include "tile/vector_arithmetic-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace bp::cpu::tile::HWY_NAMESPACE {
@@ -35,18 +36,6 @@ HWY_INLINE void store(hn::Vec<Wide> value, uint16_t* to) {
   hn::StoreU(hn::DemoteTo(Narrow(), upper), Narrow(), to);
 }
 
-struct Add {
-  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Add(a, b); }
-};
-struct Sub {
-  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Sub(a, b); }
-};
-struct Mul {
-  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Mul(a, b); }
-};
-struct Div {
-  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Div(a, b); }
-};
 struct Sqrt {
   template <class V> static HWY_INLINE V apply(V a, V) { return hn::Sqrt(a); }
 };
@@ -78,10 +67,10 @@ template <class Op> void unary(void* dst, const void* a, const void*, const void
 PrimitiveTable make_table() {
   PrimitiveTable table;
   const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][BP_BF16] = fn; };
-  set(BP_X_ADD, binary<Add>);
-  set(BP_X_SUB, binary<Sub>);
-  set(BP_X_MUL, binary<Mul>);
-  set(BP_X_DIV, binary<Div>);
+  set(BP_X_ADD, binary<vector::Add>);
+  set(BP_X_SUB, binary<vector::Sub>);
+  set(BP_X_MUL, binary<vector::Mul>);
+  set(BP_X_DIV, binary<vector::Div>);
   set(BP_X_SQRT, unary<Sqrt>);
   return table;
 }

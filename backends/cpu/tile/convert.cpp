@@ -17,6 +17,7 @@
 #include "tile/convert.hpp"
 #include "tile/convert_table.hpp"
 #include "tile/small_floats.hpp"
+#include "tile/small_integers-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
@@ -55,14 +56,8 @@ template <class To, class From> void convert(void* dst, const void* src, int64_t
   for (int64_t i = 0; i < count; ++i) to[i] = convert_one<To>(from[i]);
 }
 
-// AVX2 has no instruction between integers of 64 bits and floats: below 2^51 the bits of 1.5 * 2^52 plus a number are those of the sum.
 // Blocks with a larger number, or a NaN, are converted one by one.
 constexpr int64_t block = 64;
-constexpr int64_t magic_bits = 0x4338000000000000;
-constexpr double magic = 0x1.8p52;
-inline double small_to_f64(int64_t value) {
-  return std::bit_cast<double>(value + magic_bits) - magic;
-}
 // Whether all lie between -limit and limit; `limit` is a power of two.
 inline bool are_below(int64_t limit, const int64_t* values, int64_t count) {
   uint64_t seen = 0;
@@ -76,14 +71,14 @@ template <class From> void float_to_i64(void* dst, const void* src, int64_t coun
   for (int64_t i = 0; i < count; i += block) {
     const int64_t end = std::min(count, i + block);
     int32_t large = 0;
-    for (int64_t j = i; j < end; ++j) large |= std::fabs(from[j]) < From(0x1p51) ? 0 : 1;
+    for (int64_t j = i; j < end; ++j) large |= std::fabs(from[j]) < From(small_limit) ? 0 : 1;
     if (large != 0) {
       convert<int64_t, From>(to + i, from + i, end - i);
       continue;
     }
 #pragma GCC ivdep
     for (int64_t j = i; j < end; ++j)
-      to[j] = std::bit_cast<int64_t>(static_cast<double>(std::trunc(from[j])) + magic) - magic_bits;
+      to[j] = small_from_f64(static_cast<double>(std::trunc(from[j])));
   }
 }
 
@@ -92,7 +87,7 @@ template <class To> void i64_to_float(void* dst, const void* src, int64_t count)
   const auto* from = static_cast<const int64_t*>(src);
   for (int64_t i = 0; i < count; i += block) {
     const int64_t end = std::min(count, i + block);
-    if (!are_below(int64_t{1} << 51, from + i, end - i)) {
+    if (!are_below(small_limit, from + i, end - i)) {
       convert<To, int64_t>(to + i, from + i, end - i);
       continue;
     }

@@ -7,35 +7,12 @@
 #include <hwy/highway.h>
 
 #include "tile/primitives.hpp"
+#include "tile/vector_arithmetic-inl.hpp"
 #include "tile/vector_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
-
-struct Add {
-  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Add(a, b); }
-};
-struct Sub {
-  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Sub(a, b); }
-};
-struct Mul {
-  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Mul(a, b); }
-};
-struct Div {
-  template <class V> static HWY_INLINE V apply(V a, V b) { return hn::Div(a, b); }
-};
-// As in arithmetic.cpp: a NaN wins.
-struct Max {
-  template <class V> static HWY_INLINE V apply(V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
-  }
-};
-struct Min {
-  template <class V> static HWY_INLINE V apply(V a, V b) {
-    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
-  }
-};
 
 template <class Op, class T>
 void binary(void* dst, const void* a, const void* b, const void*, int64_t count) {
@@ -67,12 +44,12 @@ template <class T> void negate(void* dst, const void* a, const void*, const void
 
 template <class T> void add_type(PrimitiveTable& table, uint32_t dtype) {
   const auto set = [&](uint16_t code, Primitive fn) { table.streaming[code][dtype] = fn; };
-  set(BP_X_ADD, binary<Add, T>);
-  set(BP_X_SUB, binary<Sub, T>);
-  set(BP_X_MUL, binary<Mul, T>);
-  set(BP_X_DIV, binary<Div, T>);
-  set(BP_X_MAX, binary<Max, T>);
-  set(BP_X_MIN, binary<Min, T>);
+  set(BP_X_ADD, binary<vector::Add, T>);
+  set(BP_X_SUB, binary<vector::Sub, T>);
+  set(BP_X_MUL, binary<vector::Mul, T>);
+  set(BP_X_DIV, binary<vector::Div, T>);
+  set(BP_X_MAX, binary<vector::Max, T>);
+  set(BP_X_MIN, binary<vector::Min, T>);
   set(BP_X_NEG, negate<T>);
 }
 
