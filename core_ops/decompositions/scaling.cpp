@@ -41,6 +41,33 @@ Tensor without_mean_over_deviation(const Tensor& input, DimList dim) {
   return in_dtype(div(centered, add(deviation, 1e-9)), input.dtype());
 }
 
+// Of few channels: parts of the padded tensor, shifted against each other, which chains add up in one pass.
+Tensor sum_of_shifted(const Tensor& squares, std::int64_t dim, std::int64_t size) {
+  const std::int64_t channels = squares.size(dim);
+  Dims pads(static_cast<std::uint32_t>(2 * (squares.ndim() - dim)), 0);
+  pads[pads.size() - 2] = size / 2;
+  pads[pads.size() - 1] = (size - 1) / 2;
+  const Tensor around = constant_pad_nd(squares, pads, 0);
+  Tensor sum = narrow(around, dim, 0, channels);
+  for (std::int64_t i = 1; i < size; ++i) sum = add(sum, narrow(around, dim, i, channels));
+  return sum;
+}
+
+Tensor mean_of_neighbours(const Tensor& squares, std::int64_t size) {
+  constexpr std::int64_t few = 8;
+  const double part = 1 / static_cast<double>(size);
+  const bool are_last = squares.ndim() == 4 && !squares.is_contiguous() &&
+                        squares.is_contiguous(MemoryFormat::channels_last);
+  if (size <= few && are_last)
+    return permute(mul(sum_of_shifted(permute(squares, {0, 2, 3, 1}), 3, size), part),
+                   {0, 3, 1, 2});
+  if (size <= few) return mul(sum_of_shifted(squares, 1, size), part);
+  const std::int64_t batch = squares.size(0), channels = squares.size(1);
+  const Tensor lines = reshape(squares, {batch, 1, channels, squares.numel() / (batch * channels)});
+  const Tensor around = constant_pad_nd(lines, {0, 0, size / 2, (size - 1) / 2});
+  return reshape(avg_pool(around, {size, 1}, {1}), squares.shape());
+}
+
 Tensor over_neighbouring_channels(const Tensor& input, std::int64_t size, double alpha, double beta,
                                   double k) {
   BP_CHECK(input.ndim() >= 3, "local_response_norm: the shape is {}; pass [N, C, ...]",
@@ -50,11 +77,7 @@ Tensor over_neighbouring_channels(const Tensor& input, std::int64_t size, double
            most);
   if (input.numel() == 0) return copy(input);
   const Tensor wide = widened(input);
-  const std::int64_t batch = input.size(0), channels = input.size(1);
-  const Tensor squares =
-      reshape(square(wide), {batch, 1, channels, input.numel() / (batch * channels)});
-  const Tensor around = constant_pad_nd(squares, {0, 0, size / 2, (size - 1) / 2});
-  const Tensor means = reshape(avg_pool(around, {size, 1}, {1}), input.shape());
+  const Tensor means = mean_of_neighbours(square(wide), size);
   const Tensor normalized = div(wide, pow(add(mul(means, alpha), k), beta));
   return is_integral(input.dtype()) ? normalized : in_dtype(normalized, input.dtype());
 }

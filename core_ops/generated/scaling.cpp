@@ -39,8 +39,8 @@ void decompose_local_response_norm(const Call& call) {
                                             real_arg(call, 4)));
 }
 constexpr const char* local_response_norm_uses[] = {"cast", "square", "reshape", "constant_pad_nd",
-                                                    "avg_pool", "mul", "add", "pow", "div", "copy",
-                                                    nullptr};
+                                                    "avg_pool", "narrow", "permute", "mul", "add",
+                                                    "pow", "div", "copy", nullptr};
 
 Tensor weight_norm_by_parts(const Tensor& v, const Tensor& g, std::int64_t dim) {
   return direction_times_length(v, g, dim);

@@ -264,7 +264,7 @@ Tensor LRN_22(const Arguments& arguments) {
   [[maybe_unused]] const double beta = arguments.real(2);
   [[maybe_unused]] const double bias = arguments.real(3);
   [[maybe_unused]] const std::int64_t size = arguments.integer(4);
-  return normalized_by_neighbours(input, size, alpha, beta, bias);
+  return local_response_norm(input, size, alpha, beta, bias);
 }
 bool accepts_LRN_22(const Arguments& arguments) {
   [[maybe_unused]] const std::int64_t size = arguments.integer(4);

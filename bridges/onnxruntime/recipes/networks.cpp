@@ -71,29 +71,6 @@ Tensor rms_normalized(const Tensor& input, const Tensor& scale, std::int64_t axi
   return rms_norm(input, sizes, {}, eps) * scale;
 }
 
-// A window of few channels is a sum of parts of the squares, shifted, which is faster than a pool along channels.
-Tensor normalized_by_neighbours(const Tensor& input, std::int64_t size, double alpha, double beta,
-                                double bias) {
-  constexpr std::int64_t few = 8;
-  if (input.ndim() < 3 || input.numel() == 0 || size > few)
-    return local_response_norm(input, size, alpha, beta, bias);
-  const Dtype wide = itemsize(input.dtype()) < 4 ? f32 : input.dtype();
-  const bool are_last = input.ndim() == 4 && !input.is_contiguous() &&
-                        input.is_contiguous(MemoryFormat::channels_last);
-  const Tensor data = to(are_last ? permute(input, {0, 2, 3, 1}) : input, wide);
-  const std::int64_t dim = are_last ? 3 : 1, channels = data.size(dim);
-  Dims pads(static_cast<std::uint32_t>(2 * (data.ndim() - dim)), 0);
-  pads[pads.size() - 2] = (size - 1) / 2;
-  pads[pads.size() - 1] = size / 2;
-  const Tensor squares = constant_pad_nd(square(data), pads, 0);
-  Tensor sums = narrow(squares, dim, 0, channels);
-  for (std::int64_t i = 1; i < size; ++i) sums = add(sums, narrow(squares, dim, i, channels));
-  const Tensor scale = sums * (alpha / static_cast<double>(size)) + bias, root = sqrt(scale);
-  const Tensor divisor = beta == 0.75 ? root * sqrt(root) : pow(scale, beta);
-  const Tensor result = to(data / divisor, input.dtype());
-  return are_last ? permute(result, {0, 3, 1, 2}) : result;
-}
-
 Tensor unit_length(const Tensor& input, double power, std::int64_t axis) {
   return normalize(input, power, axis, 1e-30);
 }

@@ -16,9 +16,6 @@ Tensors batch_normalized(const Tensor& input, const Tensor& scale, const Tensor&
 Tensors layer_normalized(const Tensor& input, const Tensor& scale, const Tensor& bias,
                          std::int64_t axis, double eps);
 Tensor rms_normalized(const Tensor& input, const Tensor& scale, std::int64_t axis, double eps);
-// LRN, of an odd size: each channel by the squares of those around it.
-Tensor normalized_by_neighbours(const Tensor& input, std::int64_t size, double alpha, double beta,
-                                double bias);
 Tensor unit_length(const Tensor& input, double power, std::int64_t axis);
 Tensor likelihood_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
                        std::optional<std::int64_t> ignore_index, std::string_view reduction);
