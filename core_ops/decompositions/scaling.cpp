@@ -53,8 +53,9 @@ Tensor sum_of_shifted(const Tensor& squares, std::int64_t dim, std::int64_t size
   return sum;
 }
 
+// Of whole numbers it is a whole number, as avg_pool's is.
 Tensor mean_of_neighbours(const Tensor& squares, std::int64_t size) {
-  constexpr std::int64_t few = 8;
+  const std::int64_t few = is_integral(squares.dtype()) ? 0 : 8;
   const double part = 1 / static_cast<double>(size);
   const bool are_last = squares.ndim() == 4 && !squares.is_contiguous() &&
                         squares.is_contiguous(MemoryFormat::channels_last);

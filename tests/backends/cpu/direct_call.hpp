@@ -231,6 +231,7 @@ class CpuPlugin {
                              "argmax",
                              "softmax",
                              "log_softmax",
+                             "norm_backward",
                              "max_pool_with_indices",
                              "max_pool_backward",
                              "packed_convolution",
