@@ -1,4 +1,4 @@
-// needs: cpu reference_primitives
+// needs: cpu reference_primitives once
 // Every row and a write in place: into its results, whatever they are made of, and by the row itself through a
 // view of a larger tensor. First and second derivatives against differences.
 #include <gtest/gtest.h>

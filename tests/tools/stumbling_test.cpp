@@ -1,4 +1,4 @@
-// needs: cpu
+// needs: cpu once
 // Plugins that end the process that calls them, or never answer, in each function that loading, opening or unloading calls:
 // `doctor` and `devices` say in which, and go on with the others.
 #include <future>

@@ -157,8 +157,11 @@ template <class T> void fill_nan(T* values, int64_t count) {
   std::fill_n(parts_of(values), count * num_parts<T>, std::numeric_limits<Real<T>>::quiet_NaN());
 }
 
-template <class T> std::unique_ptr<T[]> scratch(int64_t count) {
-  return std::make_unique_for_overwrite<T[]>(static_cast<size_t>(std::max<int64_t>(count, 1)));
+// `step`: how far apart the elements of a row may lie in it. Products of complex matrices with a vector read, in OpenBLAS 0.3.21 for
+// Zen and Haswell, one element more than a row has, which must not lie outside of memory.
+template <class T> std::unique_ptr<T[]> scratch(int64_t count, int64_t step = 1) {
+  return std::make_unique_for_overwrite<T[]>(
+      static_cast<size_t>(std::max<int64_t>(count, 1) + step));
 }
 
 // Lets LAPACK use threads, of which one call at a time does: two such calls would wait for each other's inside.

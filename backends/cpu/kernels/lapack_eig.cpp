@@ -28,9 +28,9 @@ template <class T> class Eig {
     lwork_ = -1;
     call(&room);
     lwork_ = std::max(static_cast<int>(std::real(room) * Real<T>(1.0001)) + 1, 4 * n);
-    columns = scratch<T>(size);
-    work_ = scratch<T>(lwork_);
-    if (has_vectors) vectors_ = scratch<T>(size);
+    columns = scratch<T>(size, n);
+    work_ = scratch<T>(lwork_, n);
+    if (has_vectors) vectors_ = scratch<T>(size, n);
   }
 
   // Of `columns`, which are lost; `vectors`, row-major, may be null.

@@ -28,9 +28,9 @@ template <class T> class Reflector {
  public:
   Reflector(int m, int n, int wanted)
       : m_(m), n_(n), wanted_(wanted), least_(std::min(m, n)), room_(64 * std::max({m, n, 1})) {
-    columns = scratch<T>(int64_t{m} * std::max(n, wanted));
-    tau_ = scratch<T>(least_);
-    work_ = scratch<T>(room_);
+    columns = scratch<T>(int64_t{m} * std::max(n, wanted), m);
+    tau_ = scratch<T>(least_, 1);
+    work_ = scratch<T>(room_, std::max(m, n));
   }
 
   // `columns` become the reflections, and R on and above the diagonal.
@@ -99,8 +99,8 @@ template <class T> class Eigh {
     lwork_ = static_cast<int>(std::max(std::real(room) * 1.0001, least));
     lrwork_ = is_complex<T> ? static_cast<int>(real_room * 1.0001) + 1 : 0;
     liwork_ = int_room;
-    matrix = scratch<T>(int64_t{n} * n);
-    work_ = scratch<T>(lwork_);
+    matrix = scratch<T>(int64_t{n} * n, n);
+    work_ = scratch<T>(lwork_, n);
     reals_ = scratch<Real<T>>(lrwork_);
     ints_ = scratch<int>(liwork_);
   }
@@ -213,14 +213,15 @@ template <class T> class Svd {
     lwork_ = -1;
     call(nullptr, &room);
     lwork_ = static_cast<int>(std::real(room) * Real<T>(1.0001)) + 1;
-    rows = scratch<T>(int64_t{m} * n);
-    work_ = scratch<T>(lwork_);
+    const int64_t step = std::max(m, n);
+    rows = scratch<T>(int64_t{m} * n, step);
+    work_ = scratch<T>(lwork_, step);
     if (is_complex<T>) reals_ = scratch<Real<T>>(num_reals(wanted));
     ints_ = scratch<int>(8 * int64_t{k_});
     if (wanted == SingularVectors::none) return;
     const bool is_square = wanted == SingularVectors::square;
-    left = scratch<T>(int64_t{m} * (is_square ? m : k_));
-    right = scratch<T>(int64_t{n} * (is_square ? n : k_));
+    left = scratch<T>(int64_t{m} * (is_square ? m : k_), step);
+    right = scratch<T>(int64_t{n} * (is_square ? n : k_), step);
   }
 
   // Of `rows`, which are lost: `left`, m by k, and `right`, k by n.
@@ -242,7 +243,7 @@ template <class T> class Svd {
   void complete() {
     if (n_ > k_) return complete_rows(right.get(), n_, k_);
     if (m_ == k_) return;
-    const auto columns = scratch<T>(int64_t{m_} * m_);
+    const auto columns = scratch<T>(int64_t{m_} * m_, m_);
     copy_matrix(int64_t{m_}, int64_t{k_}, left.get(), int64_t{k_}, int64_t{1}, columns.get(),
                 int64_t{1}, int64_t{m_});
     complete_rows(columns.get(), m_, k_);
