@@ -52,14 +52,21 @@ TEST(CpuMatmulF32, takes_factors_in_either_order) {
     }
 }
 
-// Lines a multiple of 4096 bytes apart, which are copied apart first: of one factor, of the other, of both.
+// Lines a multiple of 512 bytes apart, which are copied apart first where oneDNN would read them in place: of one factor, of the
+// other, of both. Some sizes are read in place in threads' parts alone.
 TEST(CpuMatmulF32, takes_factors_whose_lines_collide_in_the_cache) {
-  for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{
-           {1024, 512, 129}, {130, 509, 1024}, {1024, 260, 2048}, {1024, 16, 1024}})
+  for (const auto& [m, k, n] : std::vector<std::array<int64_t, 3>>{{1024, 512, 129},
+                                                                   {130, 509, 1024},
+                                                                   {1024, 260, 2048},
+                                                                   {1024, 16, 1024},
+                                                                   {384, 130, 384},
+                                                                   {385, 121, 384},
+                                                                   {384, 119, 387},
+                                                                   {1152, 70, 384}})
     for (const Order a : {Order::rows, Order::columns})
       for (const Order b : {Order::rows, Order::columns})
         expect_close_product(f32_factor(m, k, a, 1), f32_factor(k, n, b, 2), f32_tolerance,
-                             "lines of 4096 bytes");
+                             "lines that collide");
 }
 
 TEST(CpuMatmulF32, multiplies_batches_as_it_does_each) {
