@@ -17,7 +17,6 @@
 #include "../threads.hpp"
 #include "kernels.hpp"
 #include "matmul_amx.hpp"
-#include "matmul_cut.hpp"
 #include "matmul_onednn.hpp"
 #include "matmul_split.hpp"
 #include "onednn.hpp"
@@ -78,16 +77,8 @@ bp_code pack(const bp_call* call, uint32_t itemsize, int64_t batch, int64_t rows
   return BP_OK;
 }
 
-// Without AVX-512 oneDNN reads small factors where they lie, one line for each k; from these sizes on it packs them itself. The
-// bound is its own (nocopy_checker_avx2), and holds for the parts that threads take.
-bool is_read_in_place(const Product& p) {
-  if (dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core) return false;
-  const Product part = ProductCut::of(p, num_threads()).part(p, 0);
-  return 1.0 / static_cast<double>(part.m) + 1.0 / static_cast<double>(part.n) >= 0.0038;
-}
-
-// Lines a multiple of 4096 bytes apart fall into the same few sets of the first cache and evict each other, which doubles the
-// time of the product; 512 bytes apart, an eighth of the sets are left, which costs a tenth to a fifth.
+// Lines of a factor that is read where it lies, a multiple of 4096 bytes apart, fall into the same few sets of the first cache and evict
+// each other, which doubles the time of the product; 512 bytes apart, an eighth of the sets are left, which costs a tenth to a fifth.
 bool lines_collide(const Product& p, int64_t step, int64_t others) {
   constexpr int64_t bad_step = 512, item = 4;
   return p.dtype == BP_F32 && p.batch == 1 && step * item % bad_step == 0 &&

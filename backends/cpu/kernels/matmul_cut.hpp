@@ -15,24 +15,21 @@ struct ProductCut {
   int64_t size;   // of a part
   int64_t parts;  // of the stack, or of one product
 
-  // Across: by columns where rows would be usual, and by rows where columns would.
-  static ProductCut of(const Product& p, int threads, bool across = false) {
-    // Rows or columns of a part are a multiple of what oneDNN's kernels multiply at once. There are more parts than
-    // threads, so that one that comes late leaves some to the others.
-    constexpr int64_t row_step = 16, column_step = 64;
-    const int64_t work = p.batch * p.m * p.n * p.k;
-    const int64_t wanted = threads == 1 ? 1
-                                        : std::clamp<int64_t>(work / constants::product_work, 1,
-                                                              threads * constants::product_parts);
-    if (p.batch > 1 && p.batch >= std::min<int64_t>(wanted, threads))
-      return cut(stack, p.batch, 1, wanted);
-    const int64_t of_each = divide_up(wanted, p.batch);
-    const bool by_rows = (p.m / row_step >= p.n / column_step) != across;
-    // Of an odd number of terms of bf16, oneDNN multiplies the last by a 0 beside it where lines of a factor or of the result lie
-    // apart (loses_last_of_pairs in matmul.cpp), as those of most bands do.
-    if (p.dtype == BP_BF16 && p.k % 2 != 0)
-      return p.a.column_stride == 1 ? cut(rows, p.m, row_step, of_each) : ProductCut{rows, p.m, 1};
-    return by_rows ? cut(rows, p.m, row_step, of_each) : cut(columns, p.n, column_step, of_each);
+  // Across: by columns where rows would be usual, and by rows where columns would. Where oneDNN packs factors by size, products are
+  // cut into fewer parts if these are then packed: what a late thread leaves to others is worth less.
+  static ProductCut of(const Product& p, int threads, bool across = false,
+                       bool packs_by_size = false) {
+    const ProductCut usual = into_parts(p, threads, constants::product_parts, across);
+    if (!packs_by_size || p.batch > 1 || !is_read_in_place(usual.part(p, 0))) return usual;
+    const ProductCut coarse = into_parts(p, threads, 1, across);
+    const bool pays = coarse.parts == threads && !is_read_in_place(coarse.part(p, 0));
+    return pays ? coarse : usual;
+  }
+
+  // oneDNN's code for AVX2 reads factors of smaller parts where they lie, and packs those of others. The bound is its own
+  // (nocopy_checker_avx2).
+  static bool is_read_in_place(const Product& part) {
+    return 1.0 / static_cast<double>(part.m) + 1.0 / static_cast<double>(part.n) >= 0.0038;
   }
 
   int64_t count(const Product& p) const { return along == stack ? parts : parts * p.batch; }
@@ -59,6 +56,25 @@ struct ProductCut {
   }
 
  private:
+  static ProductCut into_parts(const Product& p, int threads, int64_t of_thread, bool across) {
+    // Rows or columns of a part are a multiple of what oneDNN's kernels multiply at once. There are more parts than
+    // threads, so that one that comes late leaves some to the others.
+    constexpr int64_t row_step = 16, column_step = 64;
+    const int64_t work = p.batch * p.m * p.n * p.k;
+    const int64_t wanted =
+        threads == 1 ? 1
+                     : std::clamp<int64_t>(work / constants::product_work, 1, threads * of_thread);
+    if (p.batch > 1 && p.batch >= std::min<int64_t>(wanted, threads))
+      return cut(stack, p.batch, 1, wanted);
+    const int64_t of_each = divide_up(wanted, p.batch);
+    const bool by_rows = (p.m / row_step >= p.n / column_step) != across;
+    // Of an odd number of terms of bf16, oneDNN multiplies the last by a 0 beside it where lines of a factor or of the result lie
+    // apart (loses_last_of_pairs in matmul.cpp), as those of most bands do.
+    if (p.dtype == BP_BF16 && p.k % 2 != 0)
+      return p.a.column_stride == 1 ? cut(rows, p.m, row_step, of_each) : ProductCut{rows, p.m, 1};
+    return by_rows ? cut(rows, p.m, row_step, of_each) : cut(columns, p.n, column_step, of_each);
+  }
+
   static ProductCut cut(Along along, int64_t size, int64_t step, int64_t pieces) {
     const int64_t steps = divide_up(size, step);
     const int64_t each = divide_up(steps, pieces) * step;

@@ -139,10 +139,23 @@ bool multiply_large(const Product& part, int64_t out_row) {
                     0, reinterpret_cast<float*>(part.out), out_row) == dnnl_success;
 }
 
+bool packs_by_size(const Product& p) {
+  return p.dtype == BP_F32 && dnnl::get_effective_cpu_isa() < dnnl::cpu_isa::avx512_core;
+}
+
+ProductCut cut_of(const Product& p, ProductWay way) {
+  return ProductCut::of(p, num_threads(), way == ProductWay::across, packs_by_size(p));
+}
+
 }  // namespace
 
+bool is_read_in_place(const Product& p) {
+  return packs_by_size(p) &&
+         ProductCut::is_read_in_place(cut_of(p, ProductWay::by_shape).part(p, 0));
+}
+
 bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code, ProductWay way) {
-  const ProductCut cut = ProductCut::of(p, num_threads(), way == ProductWay::across);
+  const ProductCut cut = cut_of(p, way);
   const int64_t parts = cut.count(p);
   const int64_t worth = p.batch * p.m * p.n * p.k / constants::product_work;
   code = BP_OK;

@@ -14,4 +14,7 @@ enum class ProductWay : uint32_t { by_shape, primitive, across, older };
 bool multiply_by_onednn(const bp_call* call, const Product& product, bp_code& code,
                         ProductWay way = ProductWay::by_shape);
 
+// Whether oneDNN would read the factors of an f32 product, or of its parts, where they lie, one line for each k.
+bool is_read_in_place(const Product& product);
+
 }  // namespace bp::cpu

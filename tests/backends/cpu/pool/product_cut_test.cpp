@@ -46,7 +46,7 @@ TEST(ProductCut, has_parts_that_make_the_whole_once) {
     }
     p.out = reinterpret_cast<char*>(got.data());
     const int threads = static_cast<int>(size(32));
-    const ProductCut cut = ProductCut::of(p, threads);
+    const ProductCut cut = ProductCut::of(p, threads, round % 7 == 0, round % 4 == 0);
     for (int64_t index = 0; index < cut.count(p); ++index) {
       const Product part = cut.part(p, index);
       for (int64_t i = 0; i < part.batch; ++i) {
@@ -66,7 +66,21 @@ TEST(ProductCut, gives_every_thread_something_where_there_is_enough) {
     for (const int64_t batch : {1, 2, 5, 16}) {
       const Product p{BP_F32, batch, 1024, 1024, 1024, {}, {}, nullptr};
       EXPECT_GE(ProductCut::of(p, threads).count(p), threads) << batch;
+      EXPECT_GE(ProductCut::of(p, threads, false, true).count(p), threads) << batch;
     }
+}
+
+// oneDNN packs the factors of two halves of 1024 by 1152, and not those of quarters.
+TEST(ProductCut, is_as_coarse_as_packing_needs) {
+  const auto parts = [](int64_t m, int64_t n, int threads, bool packs_by_size) {
+    const Product p{BP_F32, 1, m, n, 384, {}, {}, nullptr};
+    return ProductCut::of(p, threads, false, packs_by_size).count(p);
+  };
+  EXPECT_EQ(parts(1024, 1152, 2, false), 4);
+  EXPECT_EQ(parts(1024, 1152, 2, true), 2);
+  EXPECT_EQ(parts(1024, 1152, 1, true), 1);
+  EXPECT_EQ(parts(1024, 384, 2, true), 4);   // not even halves
+  EXPECT_EQ(parts(4096, 4096, 2, true), 4);  // quarters too
 }
 
 }  // namespace
