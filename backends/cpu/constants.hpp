@@ -93,6 +93,11 @@ inline constexpr int64_t tiny_plane = 4;
 // keeps its panels and goes over all blocks, so that a weight larger than the pictures is read once; and channels below which
 // pictures get zeros around, so that a row of the kernel is one run of numbers (Xeon without AMX).
 inline constexpr int64_t packed_blocks = 16, packed_places = 1 << 14, padded_channels = 16;
+// Channels of pictures up to which our own convolutions of padded planes beat oneDNN's, which fills channels up to eight and reorders
+// pictures: a gradient to 16 kernels of 3x3 takes 14 us of 79, the results 28 of 33 (Zen 3; with 6 channels up to 1.3 times as
+// long). Points of a plane and multiplications for which that was measured; and numbers of gradients that stay in the first cache.
+inline constexpr int64_t few_channels = 3, least_own_plane = 32, largest_own_plane = 1024,
+                         most_own_work = 1 << 24, plane_gradient_numbers = 1 << 11;
 // Points of the result that each number of a weight must serve in a part of a convolution: reordering the weight, or adding up its
 // gradients, is little work then (Xeon).
 inline constexpr int64_t convolution_points = 256;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "direct_call.hpp"
+#include "targets.hpp"
 
 namespace {
 
@@ -146,6 +147,11 @@ const std::vector<Layer>& layers() {
       {1, 64, 256, 64, 3, 8},    // that leave most of the picture out
       {1, 64, 256, 128, 3, 16},  // whose places would take much memory: not so
       {16, 64, 128, 2, 7, 1},    // that see more beside the picture than of it
+      // Padded planes of few channels, where there is no AVX-512.
+      {32, 1, 16, 8, 3, 1},    // whole vectors
+      {3, 3, 6, 13, 5, 1},     // with ends of lines, and results that fill no block
+      {2, 2, 5, 19, 3, 1, 2},  // with holes
+      {64, 3, 4, 32, 3, 1},    // many pictures, of which some are added up at a time
   };
   return all;
 }
@@ -250,6 +256,42 @@ TEST(CpuConvolution, keeps_a_nan_to_the_kernels_of_its_channel) {
     }
     EXPECT_EQ(wrong, 0) << layer;
     EXPECT_GE(reached, layer.stride == 1 ? layer.to : 0) << layer;
+  }
+}
+
+// Zeros beside a picture are not multiplied: an infinite number reaches the sums that see it, and no others.
+TEST(CpuConvolution, keeps_what_is_infinite_from_the_edge) {
+  for_each_target([](const std::string& target) {
+    const Layer layer{2, 1, 6, 9, 3, 1};
+    Tensors t(layer, false);
+    t.result.at<float>(0) =
+        INFINITY;  // the first corner: the kernel's first line and column see zeros
+    t.weight.at<float>(0) = INFINITY;  // as the results of the first line and column do here
+    Data gradient(BP_F32, layer.weight()), result(BP_F32, layer.result());
+    run_weight_gradient(layer, t, gradient);
+    run_convolution(layer, t.input, t.weight, false, result);
+    for (int64_t i = 0; i < gradient.numel(); ++i)
+      EXPECT_EQ(std::isfinite(gradient.at<float>(i)), i >= 9 || i / 3 == 0 || i % 3 == 0)
+          << target << ", tap " << i;
+    for (int64_t i = 0; i < result.numel(); ++i)
+      EXPECT_EQ(std::isfinite(result.at<float>(i)), i / 81 % 6 != 0 || i % 81 < 9 || i % 9 == 0)
+          << target << ", point " << i;
+  });
+}
+
+TEST(CpuConvolution, is_the_same_for_few_channels_with_every_instruction_set) {
+  for (const Layer& layer : {Layer{3, 3, 6, 13, 5, 1}, Layer{2, 1, 16, 8, 3, 1}}) {
+    Tensors t(layer, false);
+    Sums wanted(layer.weight());
+    each_product(layer, [&](int64_t in, int64_t w, int64_t out) {
+      wanted.add(w, static_cast<double>(t.result.at<float>(out)) *
+                        static_cast<double>(t.input.at<float>(in)));
+    });
+    for_each_target([&](const std::string& target) {
+      Data made(BP_F32, layer.weight());
+      run_weight_gradient(layer, t, made);
+      expect_near(made, wanted, "the gradient to the weight by " + target, layer, false);
+    });
   }
 }
 
