@@ -1,4 +1,4 @@
-// needs: cpu reference_compiler
+// needs: cpu reference_compiler once
 // Elementwise kernels on devices that compile: chains, strides, long tensors, elements of one byte.
 #include <cmath>
 #include <random>

@@ -1,4 +1,4 @@
-// needs: cpu
+// needs: cpu once
 // Saved states with one odd value: refused with a sentence before anything changes, or taken, and then steps end.
 #include "optim/all_optimizers.hpp"
 #include "optim/all_schedulers.hpp"

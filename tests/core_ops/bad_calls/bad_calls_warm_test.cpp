@@ -1,4 +1,4 @@
-// needs: cpu
+// needs: cpu once
 // Wrong calls one after the other, each followed by a good one.
 #include <gtest/gtest.h>
 
