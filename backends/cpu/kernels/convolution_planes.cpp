@@ -16,7 +16,7 @@
 namespace bp::cpu {
 namespace {
 
-constexpr int64_t results_at_once = 4;
+using tile::results_at_once;
 
 // What is padded, and what is seen of it by the points of the other pictures. The gradient to the input sees the results'
 // gradients through the turned kernel.
@@ -82,13 +82,14 @@ std::vector<int64_t> places_of(const Planes& p) {
   return places;
 }
 
-tile::Windows windows_of(const Planes& p, const float* padded, const std::vector<int64_t>& places) {
+tile::PlaneWindows windows_of(const Planes& p, const float* padded,
+                              const std::vector<int64_t>& places) {
   return {padded,         p.padded_picture(), p.axes[1].padded(), places.data(),
           p.num_places(), p.pictures,         p.axes[0].count,    p.axes[1].count};
 }
 
 // Some pictures at a time, as many as stay in the first cache with four results' gradients.
-void find_gradient(const Planes& p, const ConvolutionKey& key, const tile::Windows& all,
+void find_gradient(const Planes& p, const ConvolutionKey& key, const tile::PlaneWindows& all,
                    const float* gradients, float* weight) {
   const int64_t at_once =
       std::max<int64_t>(1, constants::plane_gradient_numbers / (results_at_once * p.plane()));
@@ -96,7 +97,7 @@ void find_gradient(const Planes& p, const ConvolutionKey& key, const tile::Windo
   parallel_parts(blocks, work_of(key) / constants::convolution_work, [&](int64_t block) {
     const int64_t result = block * results_at_once;
     for (int64_t first = 0; first < p.pictures; first += at_once) {
-      tile::Windows some = all;
+      tile::PlaneWindows some = all;
       some.padded += first * p.padded_picture();
       some.pictures = std::min(at_once, p.pictures - first);
       const int64_t picture = p.results * p.plane();
@@ -117,10 +118,10 @@ void turn_weight(const Planes& p, const float* weight, float* turned) {
             weight[(channel * p.results + result) * taps + taps - 1 - tap];
 }
 
-void find_results(const Planes& p, const ConvolutionKey& key, const tile::Windows& all,
+void find_results(const Planes& p, const ConvolutionKey& key, const tile::PlaneWindows& all,
                   const float* weight, const float* bias, float* results) {
   parallel_parts(p.pictures, work_of(key) / constants::convolution_work, [&](int64_t picture) {
-    tile::Windows own = all;
+    tile::PlaneWindows own = all;
     own.padded += picture * p.padded_picture();
     own.pictures = 1;
     const int64_t numbers = p.results * p.plane();
@@ -158,7 +159,7 @@ bool convolve_by_planes(const bp_call* call, const ConvolutionKey& key, const Ad
   float *const padded = numbers(memory), *const turned = padded + p.padded_numbers();
   pad_planes(p, numbers(key.way == to_input ? at.small : at.large), padded);
   const std::vector<int64_t> places = places_of(p);
-  const tile::Windows windows = windows_of(p, padded, places);
+  const tile::PlaneWindows windows = windows_of(p, padded, places);
   if (key.way == to_weight) {
     find_gradient(p, key, windows, numbers(at.small), numbers(at.weight));
     return tile::are_finite(numbers(at.weight), p.results * p.num_places());

@@ -29,7 +29,7 @@ template <class T> class Reflector {
   Reflector(int m, int n, int wanted)
       : m_(m), n_(n), wanted_(wanted), least_(std::min(m, n)), room_(64 * std::max({m, n, 1})) {
     columns = scratch<T>(int64_t{m} * std::max(n, wanted), m);
-    tau_ = scratch<T>(least_, 1);
+    tau_ = scratch<T>(least_);
     work_ = scratch<T>(room_, std::max(m, n));
   }
 

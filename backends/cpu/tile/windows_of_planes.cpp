@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::CappedTag<float, 8>;
 using Vector = hn::Vec<Lanes>;
 constexpr int64_t lanes = static_cast<int64_t>(hn::MaxLanes(Lanes()));
-constexpr int at_once = 4, places_at_once = 3, lines_at_once = 2;
+constexpr int at_once = results_at_once, places_at_once = 3, lines_at_once = 2;
 
 using GradientSums = Vector[at_once][places_at_once];
 
@@ -45,7 +45,7 @@ HWY_INLINE void add_vectors(const float* gradients, int64_t step,
 template <bool all_results>
 HWY_NOINLINE void gradient_block(const WindowGradient& g, int64_t result, int64_t place) {
   const Lanes d;
-  const Windows& w = g.windows;
+  const PlaneWindows& w = g.windows;
   const int64_t plane = w.height * w.width, whole = w.width / lanes * lanes;
   const auto inside = hn::FirstN(d, static_cast<size_t>(w.width - whole));
   const int64_t last_result = all_results ? at_once - 1 : g.num_results - result - 1,
@@ -93,7 +93,7 @@ void add_window_gradients_f32(const WindowGradient& g) {
 HWY_NOINLINE void sum_block(const WindowSums& s, int64_t picture, int64_t result, int64_t y,
                             int64_t x) {
   const Lanes d;
-  const Windows& w = s.windows;
+  const PlaneWindows& w = s.windows;
   const int64_t num_results = std::min<int64_t>(at_once, s.num_results - result),
                 num_lines = std::min<int64_t>(lines_at_once, w.height - y);
   const float* const seen = w.padded + picture * w.padded_picture + y * w.padded_width + x;
@@ -133,7 +133,7 @@ HWY_NOINLINE void sum_block(const WindowSums& s, int64_t picture, int64_t result
 }
 
 void sum_windows_f32(const WindowSums& s) {
-  const Windows& w = s.windows;
+  const PlaneWindows& w = s.windows;
   for (int64_t picture = 0; picture < w.pictures; ++picture)
     for (int64_t result = 0; result < s.num_results; result += at_once)
       for (int64_t y = 0; y < w.height; y += lines_at_once)
