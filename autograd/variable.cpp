@@ -14,6 +14,8 @@
 namespace bp::autograd {
 namespace {
 
+constinit const Edge nowhere;
+
 std::size_t rank_of(const TensorImpl& impl) {
   return static_cast<std::size_t>(impl.abi.dl.ndim);
 }
@@ -51,7 +53,6 @@ void forget_edge(TensorImpl& impl) {
 }
 
 const Edge& edge_of(TensorImpl& impl) {
-  static constinit const Edge nowhere;
   Variable* variable = variable_of(impl);
   if (!variable) return nowhere;
   if (impl.view_base && variable->version != version_of(impl)) [[unlikely]]

@@ -43,11 +43,15 @@ PyObject* nbytes(const Tensor& self) {
 PyObject* version(const Tensor& self) {
   return PyLong_FromUnsignedLong(self.version());
 }
+// Most tensors that are asked have nothing of autograd's, which is seen without a call into the library.
+bool has_record(const Tensor& self) {
+  return autograd_data(*self.impl()) != nullptr;
+}
 PyObject* leaf(const Tensor& self) {
-  return truth(is_leaf(self));
+  return truth(!has_record(self) || is_leaf(self));
 }
 PyObject* wants_grad(const Tensor& self) {
-  return truth(requires_grad(self));
+  return truth(has_record(self) && requires_grad(self));
 }
 PyObject* gradient(PyObject* self, void*) {
   return guarded([&] { return gradient_object(self); });

@@ -138,6 +138,8 @@ PyObject* gradient_object(PyObject* object) {
   if (PyObject* kept = notes_of(object).gradient) {
     if (is_grad(tensor, self_of(kept))) return nb::handle(kept).inc_ref().ptr();
     Py_CLEAR(notes_of(object).gradient);
+  } else if (!autograd_data(*tensor.impl())) {
+    Py_RETURN_NONE;
   }
   PyObject* found = object_of(grad(tensor));
   if (found && found != Py_None && is_grad(tensor, self_of(found)))
