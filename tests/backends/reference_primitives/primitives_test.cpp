@@ -52,11 +52,11 @@ std::string rungs_of(Operator& op) {
   return text;
 }
 
-// A sanitizer is asked how memory is used, of which a decomposed row's other dtypes tell nothing new.
+// A sanitizer is asked how memory is used, of which a decomposed row's third dtype tells nothing new.
 #ifdef __SANITIZE_ADDRESS__
-constexpr Dtype dtypes_of_decomposed[] = {f32, i64};
+constexpr std::size_t most_dtypes_of_decomposed = 2;
 #else
-constexpr std::span<const Dtype> dtypes_of_decomposed = usual_dtypes;
+constexpr std::size_t most_dtypes_of_decomposed = std::size(every_dtype);
 #endif
 
 class RowOnPrimitives : public testing::TestWithParam<const Operator*> {};
@@ -64,16 +64,16 @@ class RowOnPrimitives : public testing::TestWithParam<const Operator*> {};
 TEST_P(RowOnPrimitives, agrees_with_cpu_without_the_host) {
   const Operator& op = *GetParam();
   manual_seed(0);  // both devices draw the same numbers
-  const std::span<const Dtype> dtypes =
-      is_primitive(op) ? std::span<const Dtype>(every_dtype) : dtypes_of_decomposed;
-  bool is_tried = false;
+  const auto dtypes = is_primitive(op) ? std::span<const Dtype>(every_dtype) : usual_dtypes;
+  const std::size_t most = is_primitive(op) ? dtypes.size() : most_dtypes_of_decomposed;
+  std::size_t num_tried = 0;
   for (Dtype dtype : dtypes) {
-    if (!contains(op.dtypes, dtype)) continue;
+    if (num_tried == most || !contains(op.dtypes, dtype)) continue;
     expect_row_agrees(op.name(), primitives_device, std::span(&dtype, 1),
                       tolerance_of_parts(op, dtype));
-    is_tried = true;
+    ++num_tried;
   }
-  if (!is_tried) expect_row_agrees(op.name(), primitives_device, std::span(dtypes.data(), 1));
+  if (num_tried == 0) expect_row_agrees(op.name(), primitives_device, std::span(dtypes.data(), 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(all, RowOnPrimitives, testing::ValuesIn(rows()),
