@@ -59,7 +59,9 @@ Tensor leaky_by_channel(const Tensor& input, const Tensor& weight) {
   return where(is_above, input, mul(reshape(weight, line), where(is_above, 0, input)));
 }
 
-Tensor logarithm_of_odds(const Tensor& input, std::optional<double> eps) {
+Tensor logarithm_of_odds(const Tensor& given, std::optional<double> eps) {
+  // 1 - input of whole numbers without a sign would wrap around.
+  const Tensor input = is_floating(given.dtype()) ? given : cast(given, default_dtype());
   Tensor part = eps ? clamp(input, *eps, 1 - *eps) : input;
   if (eps && *eps > 0.5)
     part = where(lt(input, *eps), *eps, part);  // limits that cross, as in PyTorch

@@ -64,6 +64,8 @@ StdMeanResult deviation_and_mean(const Tensor& input, const DimList& dim, const 
 
 Tensor numbers_alone(const Tensor& input, std::optional<double> nan, std::optional<double> posinf,
                      std::optional<double> neginf) {
+  if (is_complex(input.dtype()))
+    return view_as_complex(numbers_alone(view_as_real(input), nan, posinf, neginf));
   if (!is_floating(input.dtype())) return copy(input);
   const double largest = largest_of(input.dtype());
   const Tensor finite = where(eq(input, infinity), posinf.value_or(largest),

@@ -69,7 +69,7 @@ Tensor logit_by_parts(const Tensor& input, std::optional<double> eps) {
 void decompose_logit(const Call& call) {
   finish(call, logit_by_parts(tensor_arg(call, 0), optional_real_arg(call, 1)));
 }
-constexpr const char* logit_uses[] = {"clamp", "lt", "where", "sub", "div", "log", nullptr};
+constexpr const char* logit_uses[] = {"cast", "clamp", "lt", "where", "sub", "div", "log", nullptr};
 
 Tensor cosine_embedding_loss_by_parts(const Tensor& input1, const Tensor& input2,
                                       const Tensor& target, double margin,
@@ -194,7 +194,7 @@ constinit Operator logit{
     .tolerance = "accumulation",
     .doc = "log(input / (1 - input)), elementwise; with `eps`, input is first limited to the "
            "range eps to 1 - eps. Where eps is above 0.5, what is below it becomes eps, and all "
-           "else 1 - eps.",
+           "else 1 - eps. Integers are converted to the default dtype.",
     .abi = described_as("logit"),
 };
 

@@ -88,7 +88,8 @@ void decompose_nan_to_num(const Call& call) {
   finish(call, nan_to_num_by_parts(tensor_arg(call, 0), optional_real_arg(call, 1),
                                    optional_real_arg(call, 2), optional_real_arg(call, 3)));
 }
-constexpr const char* nan_to_num_uses[] = {"ne", "eq", "where", "copy", nullptr};
+constexpr const char* nan_to_num_uses[] = {"ne", "eq", "where", "copy", "view_as_real",
+                                           "view_as_complex", nullptr};
 
 Tensor isclose_by_parts(const Tensor& input, const Tensor& other, double rtol, double atol,
                         bool equal_nan) {
@@ -253,7 +254,8 @@ constinit Operator nan_to_num{
     .uses = nan_to_num_uses,
     .tolerance = "exact",
     .doc = "`input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by "
-           "`neginf` (by default the largest and the smallest number of the dtype).",
+           "`neginf` (by default the largest and the smallest number of the dtype); of complex "
+           "numbers in each part.",
     .abi = described_as("nan_to_num"),
 };
 

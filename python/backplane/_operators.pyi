@@ -1233,14 +1233,14 @@ def logit(input: Tensor, eps: Real | None = None, *, out: Tensor | None = None) 
     """logit(Tensor input, float? eps=None) -> Tensor
 
     log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps. Where eps is
-    above 0.5, what is below it becomes eps, and all else 1 - eps.
+    above 0.5, what is below it becomes eps, and all else 1 - eps. Integers are converted to the default dtype.
     """
 
 def logit_(input: Tensor, eps: Real | None = None) -> Tensor:
     """logit(Tensor input, float? eps=None) -> Tensor
 
     log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps. Where eps is
-    above 0.5, what is below it becomes eps, and all else 1 - eps.
+    above 0.5, what is below it becomes eps, and all else 1 - eps. Integers are converted to the default dtype.
 
     Written into `input` itself.
     """
@@ -2735,7 +2735,7 @@ def nan_to_num(
     """nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
     `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by default the largest and
-    the smallest number of the dtype).
+    the smallest number of the dtype); of complex numbers in each part.
     """
 
 def nan_to_num_(
@@ -2744,7 +2744,7 @@ def nan_to_num_(
     """nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
     `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by default the largest and
-    the smallest number of the dtype).
+    the smallest number of the dtype); of complex numbers in each part.
 
     Written into `input` itself.
     """
@@ -6389,14 +6389,14 @@ class TensorOperators:
         """logit(Tensor input, float? eps=None) -> Tensor
 
         log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps. Where eps
-        is above 0.5, what is below it becomes eps, and all else 1 - eps.
+        is above 0.5, what is below it becomes eps, and all else 1 - eps. Integers are converted to the default dtype.
         """
 
     def logit_(self, eps: Real | None = None) -> Self:
         """logit(Tensor input, float? eps=None) -> Tensor
 
         log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 - eps. Where eps
-        is above 0.5, what is below it becomes eps, and all else 1 - eps.
+        is above 0.5, what is below it becomes eps, and all else 1 - eps. Integers are converted to the default dtype.
 
         Written into `input` itself.
         """
@@ -7539,14 +7539,14 @@ class TensorOperators:
         """nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
         `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by default the largest
-        and the smallest number of the dtype).
+        and the smallest number of the dtype); of complex numbers in each part.
         """
 
     def nan_to_num_(self, nan: Real | None = None, posinf: Real | None = None, neginf: Real | None = None) -> Self:
         """nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
 
         `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by default the largest
-        and the smallest number of the dtype).
+        and the smallest number of the dtype); of complex numbers in each part.
 
         Written into `input` itself.
         """

@@ -293,6 +293,15 @@ TEST(ComplexRows, have_signs) {
   EXPECT_LE(std::abs(found[2] - Complex(0.5)), 1e-15);
 }
 
+TEST(ComplexRows, lose_what_is_no_number_in_each_part) {
+  const double most = std::numeric_limits<double>::max();
+  const Tensor z =
+      complex_tensor({{NAN, 1}, {2, NAN}, {-infinity(), infinity()}, {3, 4}}, device("cpu"));
+  const std::vector<Complex> found = complex_values(nan_to_num(z, 7));
+  const std::vector<Complex> expected{{7, 1}, {2, 7}, {-most, most}, {3, 4}};
+  EXPECT_EQ(found, expected);
+}
+
 // Rows of real numbers would mean something else by what they are made of.
 TEST(ComplexRows, refuse_them_where_they_are_of_real_numbers) {
   const Tensor z = complex_tensor({{1, 0}, {0, 1}}, device("cpu")), zero = zeros_like(z);

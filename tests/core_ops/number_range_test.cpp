@@ -185,6 +185,8 @@ TEST(NumberRange, real_numbers_lose_their_fraction_but_not_their_meaning) {
   for (const double wrong : {256.0, -1.0, double{NAN}, double{INFINITY}, 1e300})
     EXPECT_NE(misfit_of([&] { full({}, wrong, u8); }), "no error") << wrong;
   EXPECT_TRUE(item<bool>(full({}, 300, boolean)));
+  EXPECT_TRUE(item<bool>(full({}, std::complex<double>(2, 0), boolean)));
+  EXPECT_NE(misfit_of([] { full({}, std::complex<double>(0, 1), boolean); }), "no error");
   EXPECT_EQ(item<float>(full({}, 65504, f16)), 65504);
   EXPECT_NE(misfit_of([] { full({}, 65505, f16); }), "no error");
   EXPECT_NE(misfit_of([] { full({}, 1e300, f32); }), "no error");
@@ -202,6 +204,16 @@ TEST(NumberRange, sums_and_products_wrap_as_their_results_do) {
   EXPECT_EQ(to_vector<std::uint8_t>(a * 257), (Bytes{1, 2, 200}));
   EXPECT_EQ(to_vector<std::uint8_t>(bitwise_and(a, 0x1ff)), (Bytes{1, 2, 200}));
   EXPECT_EQ(to_vector<std::uint8_t>(bitwise_xor(a, -1)), (Bytes{254, 253, 55}));
+}
+
+TEST(NumberRange, odds_of_whole_numbers_do_not_wrap) {
+  for (const Dtype dtype : integers) {
+    const Tensor odds = logit(to(tensor(std::vector<std::int64_t>{0, 1, 5}), dtype));
+    EXPECT_EQ(odds.dtype(), f32) << name(dtype);
+    EXPECT_EQ(item<float>(select(odds, 0, 0)), -INFINITY) << name(dtype);
+    EXPECT_EQ(item<float>(select(odds, 0, 1)), INFINITY) << name(dtype);
+    EXPECT_TRUE(std::isnan(item<float>(select(odds, 0, 2)))) << name(dtype);
+  }
 }
 
 TEST(NumberRange, comparisons_are_those_of_wide_numbers) {

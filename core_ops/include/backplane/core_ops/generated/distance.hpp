@@ -35,7 +35,8 @@ BP_API Tensor glu(const Tensor& input, std::int64_t dim = -1);
 BP_API Tensor prelu(const Tensor& input, const Tensor& weight);
 
 // log(input / (1 - input)), elementwise; with `eps`, input is first limited to the range eps to 1 -
-// eps. Where eps is above 0.5, what is below it becomes eps, and all else 1 - eps.
+// eps. Where eps is above 0.5, what is below it becomes eps, and all else 1 - eps. Integers are
+// converted to the default dtype.
 BP_API Tensor logit(const Tensor& input, std::optional<double> eps = std::nullopt);
 
 // 1 minus the cosine of the angle between two vectors where `target` is 1, and max(0, cosine -

@@ -54,7 +54,7 @@ BP_API StdMeanResult std_mean(const Tensor& input, DimList dim = {}, const Scala
                               bool keepdim = false);
 
 // `input` with NaN replaced by `nan` (0 by default), inf by `posinf` and -inf by `neginf` (by
-// default the largest and the smallest number of the dtype).
+// default the largest and the smallest number of the dtype); of complex numbers in each part.
 BP_API Tensor nan_to_num(const Tensor& input, std::optional<double> nan = std::nullopt,
                          std::optional<double> posinf = std::nullopt,
                          std::optional<double> neginf = std::nullopt);
