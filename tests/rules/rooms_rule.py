@@ -38,6 +38,10 @@ for file in rule.files():
     folder, may_see = home(file)
     for header in INCLUDE.findall((rule.source / file).read_text(errors="replace")):
         checked += 1
+        if ".." in header and not os.path.normpath(file.parent / header).startswith(folder + os.sep):
+            broken.append(f'{file}: includes "{header}", past its own folder {folder}')
+        if ".." in header and (rule.source / file.parent / header).is_file():  # found there first
+            continue
         for room in set(sees) - may_see:
             if any((rule.source / room / folder_of / header).is_file() for folder_of in ("include", "inside")):
                 broken.append(f"{file}: includes <{header}> of {room}, but sees only {', '.join(sorted(may_see))}")
@@ -46,8 +50,6 @@ for file in rule.files():
             broken += [f"{file}: includes <{header}>, which is for the rooms of {room}'s library alone"
                        for room in sees if (rule.source / room / "inside" / header).is_file()
                        and ("include" in file.parts or not any({room, file.parts[0]} <= library for library in libraries))]  # fmt: skip
-        if ".." in header and not os.path.normpath(file.parent / header).startswith(folder + os.sep):
-            broken.append(f'{file}: includes "{header}", past its own folder {folder}')
 
 # docs/architecture.md says the same.
 drawn = dict(re.findall(r"^\| `(\w+)/` \| ([\w ]*)\|", (rule.source / "docs/architecture.md").read_text(), re.MULTILINE))
