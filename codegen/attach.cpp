@@ -14,6 +14,7 @@
 #include <backplane/tensor/check.hpp>
 #include <backplane/tuning/tuner.hpp>
 
+#include "constants.hpp"
 #include "device/invocation.hpp"
 #include "dialect/spirv.hpp"
 #include "kinds/elementwise.hpp"
@@ -142,7 +143,6 @@ DeviceCompiler* find_compiler(Device device, bool wakes) {
 // take seconds to make itself ready.
 std::size_t choose_kernel(Device device, std::string_view what, std::size_t num_ways,
                           const std::function<double(std::size_t)>& measure) {
-  constexpr double budget_seconds = 10;
   const DeviceRecord& record = device_record(device);
   std::string identity =
       fmt::format("{} {}; {}", record.backend->name, record.backend->version, record.info.name);
@@ -151,9 +151,11 @@ std::size_t choose_kernel(Device device, std::string_view what, std::size_t num_
       identity = compiler->info().identity;
   } catch (const Error&) {  // it speaks no language of ours
   }
-  return tuner::choose(
-      {.what = what, .identity = identity, .num_ways = num_ways, .budget_seconds = budget_seconds},
-      measure);
+  return tuner::choose({.what = what,
+                        .identity = identity,
+                        .num_ways = num_ways,
+                        .budget_seconds = constants::kernel_choice_seconds},
+                       measure);
 }
 
 void add_operator(Operator& op) {

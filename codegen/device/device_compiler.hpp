@@ -16,6 +16,7 @@
 #include <backplane/runtime/device_registry.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "constants.hpp"
 #include "dialect/dialect.hpp"
 
 namespace bp::codegen {
@@ -40,7 +41,7 @@ class FunctionTable {
     std::uint64_t variant;
     bp_function* function;
   };
-  static constexpr int slot_bits = 4;
+  static constexpr int slot_bits = constants::recent_kernels_bits;
 
   static std::size_t slot_of(std::uint64_t variant) {
     return variant * 0x9e3779b97f4a7c15u >> (64 - slot_bits);

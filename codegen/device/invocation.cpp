@@ -5,6 +5,8 @@
 
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
+
 namespace bp::codegen {
 
 void Invocation::require(Dtype dtype) const {
@@ -48,7 +50,8 @@ void Invocation::launch(bp_function* function, const Grid& grid, const bp_handle
   launch.function = function;
   for (int i = 0; i < 3; ++i) {
     std::uint64_t group = grid.group[i];
-    if (group == 0) group = for_cpu() ? 1 : std::min<std::uint64_t>(256, info().max_group[0]);
+    if (group == 0)
+      group = for_cpu() ? 1 : std::min<std::uint64_t>(constants::usual_group, info().max_group[0]);
     launch.items[i] = group;
     // A division costs as much as all the rest here, and groups are powers of two but for odd devices.
     const std::uint64_t up = grid.items[i] + group - 1;

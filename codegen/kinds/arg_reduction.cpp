@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "constants.hpp"
 #include "kinds/arg_reduction_text.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_space.hpp"
@@ -12,9 +13,6 @@
 
 namespace bp::codegen {
 namespace {
-
-constexpr std::int64_t cpu_part_elements = 32768, cpu_most_units = 256;
-constexpr std::int64_t gpu_part_elements = 256, gpu_most_units = 65536;
 
 struct Work {
   ArgText text;
@@ -66,14 +64,15 @@ Work choose(const Invocation& invocation, const ReductionPlan& plan, Dtype dtype
     work.text.form = ArgForm::columns;
     const unsigned lanes = lanes_for(invocation, accumulator_of(dtype));
     if (kept.inner() >= lanes) work.text.lanes = lanes;
-    const std::int64_t width = arg_vectors_of_columns * work.text.lanes;
+    const std::int64_t width = constants::argmax_vectors * work.text.lanes;
     work.units = kept.numel / kept.inner() * ((kept.inner() + width - 1) / width);
     of_unit *= std::min(width, kept.inner());
   } else {
     work.text.form = ArgForm::strided_rows;
   }
-  const std::int64_t most = (is_cpu ? cpu_most_units : gpu_most_units) / work.units;
-  const std::int64_t worth = of_unit / (is_cpu ? cpu_part_elements : gpu_part_elements);
+  const std::int64_t most =
+      (is_cpu ? constants::cpu_comparisons : constants::gpu_comparisons) / work.units;
+  const std::int64_t worth = of_unit / (is_cpu ? constants::cpu_compared : constants::gpu_compared);
   work.parts = std::max<std::int64_t>(1, std::min({most, worth, reduced.numel}));
   work.text.to_parts = work.parts > 1;
   return work;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "constants.hpp"
 #include "dialect/helpers.hpp"
 
 namespace bp::codegen {
@@ -206,12 +207,12 @@ KernelText arg_reduction_text(const Operator& op, const ArgText& text,
   kernel.values = plan_fields();
   kernel.values.push_back({"numbers"});
   kernel.helpers = fmt::format(
-      "{}{}{}{}#define TILE (16 * LANES)\n#define VECTORS {}\n#define COLUMNS (VECTORS * LANES)\n"
+      "{}{}{}{}#define TILE ({} * LANES)\n#define VECTORS {}\n#define COLUMNS (VECTORS * LANES)\n"
       "#define COLUMN(j) ((j) + 1 < count ? (j) * LANES : width - LANES)\n"
       "typedef struct {{ acc_t value; i64 number; }} best_t;\n",
       element_functions(elements), combine_functions(extreme(takes_smallest(op)), elements, true),
       element_choice(text.lanes, accumulator), better_words(op, accumulator),
-      arg_vectors_of_columns);
+      constants::argmax_tile_vectors, constants::argmax_vectors);
   kernel.helpers += finish_words(text.to_parts);
   switch (text.form) {
     case ArgForm::rows:

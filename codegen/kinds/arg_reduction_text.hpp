@@ -29,9 +29,6 @@ struct ArgText {
   }
 };
 
-// A piece of columns has so many vectors.
-inline constexpr std::int64_t arg_vectors_of_columns = 32;
-
 KernelText arg_reduction_text(const Operator& op, const ArgText& text,
                               const Invocation& invocation);
 

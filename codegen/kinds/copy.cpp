@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "dialect/expression_text.hpp"
 #include "dialect/helpers.hpp"
 #include "kinds/elementwise.hpp"
@@ -10,8 +11,6 @@
 
 namespace bp::codegen {
 namespace {
-
-constexpr std::int64_t grain = 65536;
 
 // The unsigned type of so many bytes; 16 bytes are two u64.
 Dtype bits_of_size(std::uint32_t itemsize) {
@@ -121,7 +120,7 @@ class Copy : public GeneratedKernel {
     elements.add(out);
     elements.add(from);
     elements.launch(
-        invocation, grain,
+        invocation, constants::copied_elements,
         [&](const Form& form) {
           const std::uint64_t variant = form.variant() |
                                         std::uint64_t{index(to_dtype)} << form_bits |

@@ -156,7 +156,8 @@ class Writer {
     std::uint32_t largest = 1;
     for (const Operand& operand : of_.operands)
       if (!operand.is_number) largest = std::max(largest, itemsize(operand.dtype));
-    const std::uint32_t page = 4096 / largest;
+    constexpr std::uint32_t page_bytes = 4096;
+    const std::uint32_t page = page_bytes / largest;
     line(fmt::format("if ((size_t)p0 % {} == 0)", of_.width * itemsize(of_.operands[0].dtype)));
     line(fmt::format("for (; end - i >= {}; i += {})", 2 * page, page));
     line(fmt::format("for (const i64 turn = i + {0}; i < turn; i += {1}) {{", page, of_.width));

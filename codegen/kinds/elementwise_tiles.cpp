@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/elementwise.hpp"
 
 namespace bp::codegen {
@@ -108,13 +109,16 @@ std::string flat_tiles(const ElementwiseText& text) {
   const Tile tile = tile_of_text(text);
   Tiles tiles(text, tile);
   tiles.declare_aligned();
-  tiles.line(fmt::format("const i64 tile = (i64)((u64)item0 / {0}) * {1};", items_side_by_side,
-                         items_side_by_side * tile.unroll * tile.width));
-  tiles.line(fmt::format("const i64 place = (i64)((u64)item0 % {});", items_side_by_side));
-  const auto all = items_side_by_side * tile.unroll * tile.width;
+  tiles.line(fmt::format("const i64 tile = (i64)((u64)item0 / {0}) * {1};",
+                         constants::items_side_by_side,
+                         constants::items_side_by_side * tile.unroll * tile.width));
+  tiles.line(
+      fmt::format("const i64 place = (i64)((u64)item0 % {});", constants::items_side_by_side));
+  const auto all = constants::items_side_by_side * tile.unroll * tile.width;
   tiles.line(fmt::format("if (aligned && tile + {} <= n) {{", all));
   tiles.line(fmt::format("const i64 first = tile + place * {};", tile.width));
-  const std::string unit = fmt::format("first + u * {}", items_side_by_side * tile.width);
+  const std::string unit =
+      fmt::format("first + u * {}", constants::items_side_by_side * tile.width);
   const std::string units = fmt::format("UNROLL for (int u = 0; u < {}; ++u) {{", tile.unroll);
   tiles.declare_inputs();
   tiles.line(units);
@@ -129,7 +133,8 @@ std::string flat_tiles(const ElementwiseText& text) {
   tiles.line("return;");
   tiles.line("}");
   tiles.line(fmt::format("const i64 end = tile + {0} < n ? tile + {0} : n;", all));
-  tiles.line(fmt::format("for (i64 i = tile + place; i < end; i += {}) {{", items_side_by_side));
+  tiles.line(fmt::format("for (i64 i = tile + place; i < end; i += {}) {{",
+                         constants::items_side_by_side));
   const std::string result = tiles.step([&](std::size_t k) { return tiles.load(k, "i"); });
   tiles.line(fmt::format("store_{}(p0, i, {});", suffix(text.operands[0].dtype), result));
   tiles.line("}");

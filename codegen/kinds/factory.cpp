@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <string_view>
 
+#include "constants.hpp"
 #include "dialect/expression_text.hpp"
 #include "dialect/helpers.hpp"
 #include "kinds/elementwise.hpp"
@@ -9,8 +10,6 @@
 
 namespace bp::codegen {
 namespace {
-
-constexpr std::int64_t share_of_worker = 65536;
 
 // One number for every element. `number`: its place in the schema.
 class Full : public GeneratedKernel {
@@ -27,7 +26,7 @@ class Full : public GeneratedKernel {
     ElementwiseCall elements;
     elements.add(out);
     elements.launch(
-        invocation, share_of_worker,
+        invocation, constants::factory_elements,
         [&](const Form& form) {
           return invocation.function(form.variant() | std::uint64_t{index(dtype)} << form_bits,
                                      [&] { return make_text(invocation, form, dtype); });
@@ -66,7 +65,7 @@ class Arange : public GeneratedKernel {
     const auto dtype = static_cast<Dtype>(out.dtype);
     invocation.require(dtype);
     const Dtype computed = computed_in(invocation, dtype);
-    const Sharing sharing = share(invocation, out.numel, share_of_worker, 64);
+    const Sharing sharing = share(invocation, out.numel, constants::factory_elements, 64);
     const std::int64_t step = out.dl.ndim ? out.dl.strides[0] : 1;
     Values values;
     values.add(out.numel).add(sharing.each).add(offset_of(out)).add(step);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/units.hpp"
 
 namespace bp::codegen {
@@ -117,11 +118,12 @@ Variant variant_of(const Invocation& invocation, const Walk& walk, const UnitSpa
                   space.rank_class(),           {}};
   if (variant.language == Language::c11) return variant;
   unsigned width = 16 / itemsize;
-  if (!by_slices) width = std::min(width, 4u);
+  if (!by_slices) width = std::min(width, constants::gathered_elements);
   const bool by_vectors = walk.step(0) == 1 && walk.step(by_slices ? 2 : 1) == 1 &&
                           (!by_slices || along % width == 0) && space.divides(width);
   variant.tile.width = by_vectors ? width : 1;
-  variant.tile.unroll = by_slices || width == 1 ? 4 : 2;
+  variant.tile.unroll =
+      by_slices || width == 1 ? constants::gather_loads : constants::gather_loads_of_packs;
   return variant;
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "constants.hpp"
+
 namespace bp::codegen {
 namespace {
 
@@ -278,7 +280,7 @@ void norm_in_parts(Invocation& invocation, const NormCall& call) {
   Text text;
   text.team.pack = pack_of_rows(call);
   text.team.team = text.team.group = usual_group;
-  text.team.steps = call.is_backward ? 2 : 4;
+  text.team.steps = call.is_backward ? constants::loads_at_once / 2 : constants::loads_at_once;
   const std::int64_t at_once = std::int64_t{usual_group} * text.team.pack;
   const std::int64_t parts = std::max<std::int64_t>(
       1, std::min(busy_groups(invocation) / call.rows, call.count / (at_once * text.team.steps)));
@@ -297,7 +299,7 @@ void norm_in_parts(Invocation& invocation, const NormCall& call) {
 
 void norm_in_groups(Invocation& invocation, const NormCall& call) {
   // Backward there are two tensors to hold.
-  const unsigned most_bytes = call.is_backward ? 64 : 128;
+  const unsigned most_bytes = call.is_backward ? constants::held_bytes / 2 : constants::held_bytes;
   const std::optional<TeamOfRow> team = team_that_holds(invocation, call, most_bytes);
   if (!team) return norm_in_parts(invocation, call);
   const std::int64_t rows_of_group = team->group / team->team;

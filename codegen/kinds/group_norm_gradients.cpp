@@ -4,18 +4,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/group_norm.hpp"
 
 namespace bp::codegen {
 namespace {
-
-// So many work-items of a compute unit have two rows and two sums in registers, and stay until the end. On an H200
-// two groups of 256 reach the rate of a copy, three groups three quarters of it, and longer teams hold too much.
-constexpr unsigned items_of_unit = 512;
-constexpr unsigned held_bytes = 64;  // of each
-
-// So many rows go into one sum: errors grow with the length of the chain.
-constexpr std::int64_t longest_chain = 256;
 
 // Rows beyond the last one have a gradient of 0.
 constexpr const char* body = R"(
@@ -70,7 +63,7 @@ KernelText make_text(const NormCall& call, const TeamOfRow& row, Language langua
   const Team team{language, row.team, row.group};
   KernelText kernel = norm_text(call, fmt::format("all_{}", row.team));
   kernel.group_size = row.group;
-  kernel.groups_per_unit = items_of_unit / row.group;
+  kernel.groups_per_unit = constants::norm_items_of_unit / row.group;
   kernel.helpers += text_of_team(call, row, language);
   kernel.helpers +=
       column_join("join_column", team, {"sums_t", "add_sums", compute_type(call.accumulator())});
@@ -81,13 +74,14 @@ KernelText make_text(const NormCall& call, const TeamOfRow& row, Language langua
 }  // namespace
 
 bool norm_gradients_in_groups(Invocation& invocation, const NormCall& call) {
-  const std::optional<TeamOfRow> row = team_that_holds(invocation, call, held_bytes);
-  if (!row || row->group > items_of_unit) return false;
+  const std::optional<TeamOfRow> row =
+      team_that_holds(invocation, call, constants::norm_held_bytes);
+  if (!row || row->group > constants::norm_items_of_unit) return false;
   const std::int64_t rows_of_group = row->group / row->team;
   const std::int64_t groups = (call.rows + rows_of_group - 1) / rows_of_group;
   const std::int64_t units = std::max<std::int64_t>(1, invocation.info().compute_units);
-  const std::int64_t wanted =
-      std::max(units * (items_of_unit / row->group), groups / longest_chain);
+  const std::int64_t wanted = std::max(units * (constants::norm_items_of_unit / row->group),
+                                       groups / constants::chain_of_norm);
   NormLaunch launch;
   launch.parts = std::min(groups, wanted);
   launch.scratch = invocation.scratch(

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/group_norm.hpp"
 
 namespace bp::codegen {
@@ -51,12 +52,12 @@ std::optional<TeamOfRow> team_that_holds(const Invocation& invocation, const Nor
   const unsigned most_steps = std::max(1u, most_bytes / bytes / row.pack);
   const std::int64_t packs = call.count / row.pack;
   if (packs <= std::int64_t{32} * most_steps) {
-    const unsigned loads = std::min(4u, most_steps);  // so many at once keep the memory busy
+    const unsigned loads = std::min(constants::loads_at_once, most_steps);
     row.team = power_of_two((packs + loads - 1) / loads, 32);
   } else {
     row.team = usual_group;
     while (packs > std::int64_t{row.team} * most_steps) row.team *= 2;
-    if (row.team > 1024 || !has_groups(invocation, row.team)) return {};
+    if (row.team > constants::largest_group || !has_groups(invocation, row.team)) return {};
     row.group = row.team;
   }
   row.steps = power_of_two((packs + row.team - 1) / row.team, most_steps);

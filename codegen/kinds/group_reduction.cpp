@@ -4,14 +4,10 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "constants.hpp"
+
 namespace bp::codegen {
 namespace {
-
-// A work-item has so many elements at least, where that leaves a part for each group.
-constexpr std::int64_t least_of_item = 32;
-
-// So many elements go into one state: the error of a sum grows with the length of the chain.
-constexpr std::int64_t longest_chain = 256;
 
 // A row begins anywhere: its packs are those of memory, `skew` elements before it.
 constexpr const char* rows_body = R"(
@@ -137,13 +133,14 @@ GroupSharing share_columns(std::int64_t busy, const ReductionPlan& plan, GroupTe
   const std::int64_t outputs = plan.kept.numel, count = plan.reduced.numel;
   text.form = GroupForm::columns;
   const std::int64_t packs = outputs / text.pack;
-  text.team = power_of_two(packs, count < 64 ? usual_group : 32);
+  text.team = power_of_two(packs, count < constants::short_column ? usual_group : 32);
   const std::int64_t down = usual_group / text.team;
   GroupSharing sharing;
   sharing.text = text;
   sharing.units = (packs + text.team - 1) / text.team;
   cut(sharing, count, 1,
-      {count / (down * longest_chain), busy / sharing.units, count / (down * text.steps)});
+      {count / (down * constants::chain_of_sum), busy / sharing.units,
+       count / (down * text.steps)});
   sharing.groups = sharing.units * sharing.parts;
   return sharing;
 }
@@ -152,12 +149,13 @@ GroupSharing share_short_rows(const ReductionPlan& plan, GroupText text) {
   const std::int64_t packs = plan.reduced.numel / text.pack;
   text.form = GroupForm::short_rows;
   text.team = power_of_two(packs, 32);
-  text.steps = power_of_two((packs + 31) / 32, 8);
+  text.steps = power_of_two((packs + 31) / 32, constants::loads_of_short_row);
   GroupSharing sharing;
   sharing.text = text;
   sharing.units = plan.kept.numel;
   sharing.piece = plan.reduced.numel;
-  const unsigned rows_of_group = usual_group / text.team * std::max(1u, 4 / text.steps);
+  const unsigned rows_of_group =
+      usual_group / text.team * std::max(1u, constants::loads_at_once / text.steps);
   sharing.groups = (sharing.units + rows_of_group - 1) / rows_of_group;
   return sharing;
 }
@@ -168,15 +166,18 @@ GroupSharing share_rows(std::int64_t busy, const ReductionPlan& plan, GroupText 
   const std::int64_t all = count + (begins_anywhere ? text.pack - 1 : 0);
   const std::int64_t packs = all / text.pack;
   text.form = GroupForm::rows;
-  const bool many = rows * 32 >= 2 * busy * usual_group;
-  text.team = packs < 256 || (many && packs <= 4096) ? 32 : usual_group;
+  const bool many = rows * 32 >= constants::rounds_if_many * busy * usual_group;
+  text.team = packs < constants::packs_of_subgroup ||
+                      (many && packs <= constants::packs_of_subgroup_if_many)
+                  ? 32
+                  : usual_group;
   GroupSharing sharing;
   sharing.text = text;
   sharing.units = rows;
   const std::int64_t at_once = std::int64_t{text.team} * text.pack;
   const std::int64_t groups = (rows * text.team + usual_group - 1) / usual_group;
   cut(sharing, all, at_once,
-      {all / (at_once * longest_chain), busy / groups, all / (at_once * text.steps)});
+      {all / (at_once * constants::chain_of_sum), busy / groups, all / (at_once * text.steps)});
   sharing.groups = (rows * sharing.parts * text.team + usual_group - 1) / usual_group;
   return sharing;
 }
@@ -199,7 +200,8 @@ GroupSharing share_among_groups(const Invocation& invocation, const ReductionPla
                                 Dtype dtype, std::int64_t offset) {
   const ReductionSpace &kept = plan.kept, &reduced = plan.reduced;
   const std::int64_t busy =
-      std::min(busy_groups(invocation), kept.numel * reduced.numel / (least_of_item * usual_group));
+      std::min(busy_groups(invocation),
+               kept.numel * reduced.numel / (constants::least_of_item * usual_group));
   GroupText text;
   text.is_flat = reduced.rank == 1;
   text.small = plan.is_small();
@@ -207,11 +209,13 @@ GroupSharing share_among_groups(const Invocation& invocation, const ReductionPla
     return space.inner() > 1 ? std::llabs(space.inner_stride(0)) : INT64_MAX;
   };
   if (kept.numel > 1 && step(kept) < step(reduced)) {
-    text.pack = std::min(4u, pack_of_lines(dtype, kept, reduced, 0, offset));
+    text.pack =
+        std::min(constants::pack_of_columns, pack_of_lines(dtype, kept, reduced, 0, offset));
     return share_columns(busy, plan, text);
   }
   text.pack = pack_of_lines(dtype, reduced, kept, 0, offset);
-  if (kept.numel > 1 && reduced.numel <= std::int64_t{256} * text.pack)
+  if (kept.numel > 1 &&
+      reduced.numel <= std::int64_t{32} * constants::loads_of_short_row * text.pack)
     return share_short_rows(plan, text);
   if (text.is_flat && reduced.inner_stride(0) == 1)
     text.pack = static_cast<unsigned>(std::max<std::size_t>(1, 16 / itemsize(dtype)));
@@ -228,7 +232,7 @@ GroupLoops group_loops(const Invocation& invocation, const GroupText& text,
       "#define STEPS {}\n#define ROWS {}\n#define DOWN (GROUP / TEAM)\n#define AT(i) {}\n"
       "#define SKEW(start) {}\n"
       "#define ROW(r) ((group0 * ROWS + (r)) * (GROUP / TEAM) + lane / TEAM)\n",
-      text.steps, std::max(1u, 4 / text.steps),
+      text.steps, std::max(1u, constants::loads_at_once / text.steps),
       !text.is_flat ? "place(i, v.reduced, v.reduced_in, v.reduced_rank)"
       : is_run && text.form != GroupForm::columns ? "(i)"
                                                   : "((i) * stride)",

@@ -1,6 +1,7 @@
 // How groups of work-items share a reduction on devices of GPU shape (decision 0014), and the loops for it.
 #pragma once
 
+#include "constants.hpp"
 #include "kinds/reduction_space.hpp"
 #include "kinds/reduction_text.hpp"
 #include "kinds/team.hpp"
@@ -16,11 +17,11 @@ enum class GroupForm : unsigned {
 // All that the loops depend on besides the dtype.
 struct GroupText {
   GroupForm form = GroupForm::rows;
-  unsigned pack = 1;    // elements that move at once
-  unsigned team = 1;    // work-items for one row; of columns: side by side
-  unsigned steps = 4;   // packs of a work-item that are on their way at once
-  bool is_flat = true;  // the reduced elements have one stride
-  bool small = false;   // see Elements
+  unsigned pack = 1;                          // elements that move at once
+  unsigned team = 1;                          // work-items for one row; of columns: side by side
+  unsigned steps = constants::loads_at_once;  // packs of a work-item that are on their way at once
+  bool is_flat = true;                        // the reduced elements have one stride
+  bool small = false;                         // see Elements
 
   // Below 2^24.
   std::uint64_t number() const {

@@ -5,13 +5,11 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/group_reduction.hpp"
 
 namespace bp::codegen {
 namespace {
-
-// Each part adds up the totals of all before it: that must stay less work than the part itself.
-constexpr std::int64_t most_parts_of_columns = 512;
 
 enum class Phase : unsigned { whole, totals, steps };
 
@@ -185,12 +183,14 @@ KernelText make_text(const Operator& op, const Combine& combine, const Text& tex
 
 Sharing share_columns(const Invocation& invocation, const ReductionPlan& plan, Text text) {
   const std::int64_t lines = plan.kept.numel, count = plan.reduced.numel;
-  const std::int64_t items = busy_groups(invocation) / 2 * usual_group;
+  const std::int64_t items =
+      busy_groups(invocation) / constants::fewer_groups_of_columns * usual_group;
   Sharing sharing;
-  text.steps = 8;
+  text.steps = constants::loads_of_scan_column;
   text.team = usual_group;
   sharing.piece = count;
-  const std::int64_t parts = std::min({items / lines, most_parts_of_columns, count / 16});
+  const std::int64_t parts = std::min(
+      {items / lines, constants::most_parts_of_scan, count / constants::least_part_of_scan});
   if (parts > 1) text.team = power_of_two(lines, 32);
   const std::int64_t side_by_side = usual_group / text.team;
   if (parts > 1) {
@@ -206,10 +206,12 @@ Sharing share_columns(const Invocation& invocation, const ReductionPlan& plan, T
 Sharing share_rows(const Invocation& invocation, const ReductionPlan& plan, Text text) {
   const std::int64_t lines = plan.kept.numel, count = plan.reduced.numel;
   const std::int64_t packs = (count + text.pack - 1) / text.pack;
-  const bool many = lines >= 4 * busy_groups(invocation);
+  const bool many = lines >= constants::scan_rounds_if_many * busy_groups(invocation);
   Sharing sharing;
-  text.team = packs <= 32 || (many && packs <= 128) ? power_of_two(packs, 32) : usual_group;
-  text.steps = power_of_two(packs / text.team, 4);
+  text.team = packs <= 32 || (many && packs <= constants::scanned_packs_of_subgroup)
+                  ? power_of_two(packs, 32)
+                  : usual_group;
+  text.steps = power_of_two(packs / text.team, constants::loads_at_once);
   const std::int64_t lines_of_group = usual_group / text.team;
   sharing.blocks = (lines + lines_of_group - 1) / lines_of_group;
   const std::int64_t tile = std::int64_t{text.team} * text.pack * text.steps;

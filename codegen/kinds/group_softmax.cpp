@@ -5,13 +5,11 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/group_reduction.hpp"
 
 namespace bp::codegen {
 namespace {
-
-// A work-item holds so many bytes of a line in registers.
-constexpr unsigned most_held_bytes = 128;
 
 enum class Phase : unsigned {
   held,     // a line is in the registers of its team: read once, written once
@@ -261,11 +259,11 @@ KernelText make_text(const Operator& op, bool log, const Text& text, Language la
 bool hold_row(const Invocation& invocation, std::int64_t count, unsigned most_steps, Text& text) {
   const std::int64_t packs = (count + text.pack - 1) / text.pack;
   if (packs <= std::int64_t{32} * most_steps) {
-    text.team = power_of_two((packs + 3) / 4, 32);  // four loads at once keep the memory busy
+    text.team = power_of_two((packs + constants::loads_at_once - 1) / constants::loads_at_once, 32);
   } else {
     text.team = usual_group;
     while (packs > std::int64_t{text.team} * most_steps) text.team *= 2;
-    if (text.team > 1024 || !has_groups(invocation, text.team)) return false;
+    if (text.team > constants::largest_group || !has_groups(invocation, text.team)) return false;
     text.group = text.team;
   }
   text.steps = power_of_two((packs + text.team - 1) / text.team, most_steps);
@@ -274,7 +272,7 @@ bool hold_row(const Invocation& invocation, std::int64_t count, unsigned most_st
 
 bool hold_column(const Invocation& invocation, std::int64_t lines, std::int64_t count,
                  unsigned most_steps, Text& text) {
-  for (const unsigned group : {usual_group, 4 * usual_group}) {
+  for (const unsigned group : {usual_group, constants::largest_group}) {
     for (const unsigned across : {usual_group, 32u}) {
       text.team = power_of_two(lines, across);
       const std::int64_t down = group / text.team, steps = (count + down - 1) / down;
@@ -290,7 +288,7 @@ bool hold_column(const Invocation& invocation, std::int64_t lines, std::int64_t 
 Sharing share(const Invocation& invocation, const ReductionPlan& plan, Text text) {
   const std::int64_t lines = plan.kept.numel, count = plan.reduced.numel;
   const auto bytes = static_cast<unsigned>(itemsize(accumulator_of(text.dtype)));
-  const unsigned most_steps = std::max(1u, most_held_bytes / bytes / text.pack);
+  const unsigned most_steps = std::max(1u, constants::held_bytes / bytes / text.pack);
   Sharing sharing;
   sharing.piece = count;
   if (text.columns ? hold_column(invocation, lines, count, most_steps, text)
@@ -303,7 +301,7 @@ Sharing share(const Invocation& invocation, const ReductionPlan& plan, Text text
   text.group = usual_group;
   text.phase = Phase::sums;
   text.team = text.columns ? power_of_two(lines, 32) : usual_group;
-  text.steps = 4;
+  text.steps = constants::loads_at_once;
   const std::int64_t down = text.columns ? text.group / text.team : text.team * text.pack;
   sharing.blocks = text.columns ? (lines + text.team - 1) / text.team : lines;
   const std::int64_t wanted =

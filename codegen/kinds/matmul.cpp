@@ -13,37 +13,25 @@
 #include <backplane/tensor/check.hpp>
 #include <backplane/tuning/tuner.hpp>
 
+#include "constants.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/matmul_text.hpp"
 
 namespace bp::codegen {
 namespace {
 
-// A tile: rows, and vectors of columns.
-struct Blocking {
-  unsigned rows, vectors;
-};
+using constants::Blocking;
 
-// To choose from on processors, the one to take unmeasured first. `version` is that of the lists.
-constexpr int version = 1;
-constexpr Blocking for_64_bytes[] = {{6, 4}, {8, 2}, {4, 4}};
-constexpr Blocking for_32_bytes[] = {{6, 1}, {4, 1}, {8, 1}};
+// To choose from on processors.
 std::span<const Blocking> blockings(const bp_compiler_info& info) {
   // Vectors of the language are 64 bytes long whatever the device has: it has the registers for more or
   // for fewer of them.
-  if (info.vector_bytes == 0 || info.vector_bytes >= 64) return for_64_bytes;
-  return for_32_bytes;
+  if (info.vector_bytes == 0 || info.vector_bytes >= 64) return constants::blockings_of_64_bytes;
+  return constants::blockings_of_32_bytes;
 }
 
-// In multiplications. Below, an unsuitable layout costs less than a second launch.
-constexpr std::int64_t worth_packing = 1 << 15;
-constexpr std::int64_t worth_packing_rows = 1 << 21;
-constexpr std::int64_t worth_packing_a = 1 << 24;
-constexpr std::int64_t worth_tuning = 1 << 26;
-// b may be as large as this to be read as it is, in bytes.
-constexpr std::int64_t largest_unpacked = 2 << 20;
-// Batches are packed in parts of this size, in bytes; one alone may need more.
-constexpr std::int64_t largest_scratch = 64 << 20;
+// Along its second and third dimension, on some devices.
+constexpr std::int64_t longest_grid = 65535;
 
 std::int64_t divide_up(std::int64_t count, std::int64_t by) {
   return (count + by - 1) / by;
@@ -59,9 +47,10 @@ unsigned vector_width(const Invocation& in, Dtype dtype) {
 TileShape plan_for_gpu(const Product& p) {
   TileShape shape;
   shape.dtype = p.dtype;
-  const unsigned most = is_complex(p.dtype) ? 4 : 8;
+  const unsigned most = is_complex(p.dtype) ? constants::gpu_tile_of_complex : constants::gpu_tile;
   shape.rows = p.m == 1 ? 1 : most;
-  shape.columns = p.n <= 4 ? 4 : most;
+  shape.columns =
+      p.n <= constants::gpu_tile_of_few_columns ? constants::gpu_tile_of_few_columns : most;
   shape.columns_first = true;
   return shape;
 }
@@ -70,15 +59,15 @@ TileShape plan_for_gpu(const Product& p) {
 TileShape plan_scalar(const Product& p) {
   TileShape shape;
   shape.dtype = p.dtype;
-  shape.rows = p.m == 1 ? 1 : 4;
-  shape.columns = 4;
+  shape.rows = p.m == 1 ? 1 : constants::scalar_tile;
+  shape.columns = constants::scalar_tile;
   return shape;
 }
 
 TileShape plan_along(const Product& p, unsigned width) {
   TileShape shape = plan_scalar(p);
   shape.form = TileForm::along;
-  shape.rows = p.m == 1 ? 1 : 2;
+  shape.rows = p.m == 1 ? 1 : constants::rows_along;
   shape.width = width;
   return shape;
 }
@@ -87,13 +76,18 @@ TileShape plan_along(const Product& p, unsigned width) {
 // kernel more to compile.
 std::int64_t columns_of_tile(std::int64_t n, std::int64_t unit, std::int64_t most) {
   const std::int64_t columns = unit * most;
-  return columns > n || divide_up(n, columns) * columns * 4 > n * 5 ? unit : columns;
+  return columns > n || divide_up(n, columns) * columns * constants::unused_columns >
+                            n * (constants::unused_columns + 1)
+             ? unit
+             : columns;
 }
 
 TileShape plan_for_cpu(const Product& p, unsigned width, const Blocking& blocking) {
   if (is_complex(p.dtype)) return plan_scalar(p);
-  const std::int64_t unit = width == 1 ? 8 : width;
-  const std::int64_t most = p.m == 1 ? 4 : width == 1 ? 1 : blocking.vectors;
+  const std::int64_t unit = width == 1 ? constants::columns_without_vectors : width;
+  const std::int64_t most = p.m == 1     ? constants::vectors_of_one_row
+                            : width == 1 ? 1
+                                         : blocking.vectors;
   TileShape shape;
   shape.dtype = p.dtype;
   shape.width = width;
@@ -103,13 +97,16 @@ TileShape plan_for_cpu(const Product& p, unsigned width, const Blocking& blockin
   const std::int64_t work = p.work_per_batch();
   const bool suits = width == 1 || (p.b.column == 1 && p.n >= shape.columns);
   const bool has_rows = width > 1 && p.a.column == 1 && p.b.row == 1 && p.k >= width;
-  if (p.m >= 4) {
+  if (p.m >= constants::packed_rows) {
     const auto bytes = static_cast<std::int64_t>(itemsize(p.dtype));
-    shape.packed_b = suits ? p.m >= 64 && p.n * p.k > largest_unpacked / bytes
-                           : work >= (has_rows ? worth_packing_rows : worth_packing);
+    shape.packed_b =
+        suits ? p.m >= constants::packed_rows_if_suitable &&
+                    p.n * p.k > constants::largest_unpacked_bytes / bytes
+              : work >= (has_rows ? constants::packed_product_of_rows : constants::packed_product);
   }
   const bool converts = itemsize(p.dtype) != accumulator_bytes(p.dtype);
-  shape.packed_a = shape.packed_b && (work >= worth_packing_a || p.a.column != 1 || converts);
+  shape.packed_a =
+      shape.packed_b && (work >= constants::packed_product_of_a || p.a.column != 1 || converts);
   if (suits || shape.packed_b) return shape;
   return has_rows ? plan_along(p, width) : plan_scalar(p);
 }
@@ -131,7 +128,7 @@ class Launches {
                        b_own = own_batches(shape_.packed_b, p_.b);
     const std::int64_t each = (a_own * a_panels() + b_own * b_panels()) * bytes();
     const std::int64_t part =
-        std::clamp<std::int64_t>(each ? largest_scratch / each : batches, 1, batches);
+        std::clamp<std::int64_t>(each ? constants::packed_bytes / each : batches, 1, batches);
     const auto panels_of = [&](bool packed, std::int64_t own, std::int64_t size) {
       return packed ? (own ? part : 1) * size : 0;
     };
@@ -183,7 +180,7 @@ class Launches {
     PackValues v;
     v.count = side.count;
     v.k = p_.k;
-    v.k_piece = 512;
+    v.k_piece = constants::packed_depth;
     v.panels = side.panels;
     v.batches = batches;
     v.first_batch = first;
@@ -225,15 +222,16 @@ class Launches {
   // remain for each core.
   void group(TileValues& v) const {
     if (!in_.for_cpu()) {
-      v.batch_group = divide_up(v.batches, 65535);  // as long as a grid may be there
+      v.batch_group = divide_up(v.batches, longest_grid);
       return;
     }
-    const std::int64_t wanted = 16 * std::max<std::int64_t>(1, in_.info().compute_units);
-    v.row_group =
-        std::clamp<std::int64_t>(v.row_panels * v.column_panels * v.batches / wanted, 1, 16);
+    const std::int64_t wanted =
+        constants::matmul_items_per_core * std::max<std::int64_t>(1, in_.info().compute_units);
+    v.row_group = std::clamp<std::int64_t>(v.row_panels * v.column_panels * v.batches / wanted, 1,
+                                           constants::most_row_tiles);
     const std::int64_t items = divide_up(v.row_panels, v.row_group) * v.column_panels * v.batches;
     if (v.row_group >= v.row_panels)
-      v.batch_group = std::clamp<std::int64_t>(items / wanted, 1, 64);
+      v.batch_group = std::clamp<std::int64_t>(items / wanted, 1, constants::most_batches_of_item);
   }
 
   Grid grid_of(const TileValues& v) const {
@@ -243,8 +241,10 @@ class Launches {
     grid.items[0] = shape_.columns_first ? columns : rows;
     grid.items[1] = shape_.columns_first ? rows : columns;
     grid.items[2] = static_cast<std::uint64_t>(divide_up(v.batches, v.batch_group));
-    if (!in_.for_cpu() && in_.info().max_group_items >= 256 && in_.info().max_group[1] >= 16)
-      grid.group[0] = grid.group[1] = 16;
+    if (!in_.for_cpu() &&
+        in_.info().max_group_items >= constants::gpu_group * constants::gpu_group &&
+        in_.info().max_group[1] >= constants::gpu_group)
+      grid.group[0] = grid.group[1] = constants::gpu_group;
     return grid;
   }
 
@@ -265,9 +265,9 @@ void synchronize(Invocation& in) {
 
 // Measured on as many rows of the call's own result as take some milliseconds: what they get is right.
 double seconds_of(Invocation& in, Product p, unsigned width, const Blocking& blocking) {
-  constexpr std::int64_t enough_work = 1 << 28;
   const std::int64_t work_per_row = std::max<std::int64_t>(1, p.work_per_batch() / p.m);
-  p.m = std::min(p.m, std::max<std::int64_t>(128, enough_work / work_per_row));
+  p.m = std::min(p.m, std::max<std::int64_t>(constants::measured_rows,
+                                             constants::measured_product / work_per_row));
   const TileShape shape = plan_for_cpu(p, width, blocking);
   synchronize(in);
   const auto start = std::chrono::steady_clock::now();
@@ -278,10 +278,12 @@ double seconds_of(Invocation& in, Product p, unsigned width, const Blocking& blo
 
 Blocking blocking_for(Invocation& in, const Product& p, unsigned width) {
   const std::span<const Blocking> ways = blockings(in.info());
-  const bool worth_it = width > 1 && p.m >= 64 && p.work_per_batch() >= worth_tuning;
+  const bool worth_it =
+      width > 1 && p.m >= constants::asked_rows && p.work_per_batch() >= constants::asked_product;
   // A capture must not wait for the device.
   if (!worth_it || is_capturing()) return ways[0];
-  const std::string what = fmt::format("matmul {} {}", accumulator_type(p.dtype), version);
+  const std::string what =
+      fmt::format("matmul {} {}", accumulator_type(p.dtype), constants::blockings_version);
   const tuner::Question question{
       .what = what, .identity = in.info().identity, .num_ways = ways.size()};
   return ways[tuner::choose(question,

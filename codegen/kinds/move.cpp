@@ -1,6 +1,7 @@
 // Moving elements from one place to another, by the strides of both.
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/elementwise.hpp"
 #include "kinds/walk.hpp"
 
@@ -108,7 +109,7 @@ void launch_move(Invocation& invocation, std::span<const std::int64_t> shape,
                                 static_cast<std::uint64_t>(is_unit) << 16;
   bp_function* function =
       invocation.function(variant, [&] { return move_text(itemsize, rank, is_unit); });
-  const Division division = divide(invocation, walk.count(), 16384);
+  const Division division = divide(invocation, walk.count(), constants::moved_elements);
   Values values;
   add_walk_values(values, walk, division, {to.start, from.start});
   invocation.launch(function, {{division.items, 1, 1}}, {to.handle, from.handle}, values);

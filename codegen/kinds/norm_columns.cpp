@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/norm.hpp"
 #include "kinds/team.hpp"
 
 namespace bp::codegen {
 namespace {
-
-// So many rows go into one sum: errors grow with the length of the chain.
-constexpr std::int64_t longest_chain = 256;
-
-// A piece of columns is 2 KiB of f32: long enough for the memory, and its sums stay in the L1 cache.
-constexpr int vectors_of_columns = 32;
 
 enum Form : std::uint64_t { runs = 2, neighbours, few_chunks, many_chunks };
 
@@ -112,7 +107,7 @@ KernelText runs_text(const NormCall& call, unsigned lanes) {
   KernelText kernel = norm_text(call, "columns", lanes);
   kernel.helpers +=
       fmt::format("#define VECTORS {}\n#define COLUMNS {}\n#define HAS_BIAS {}\n",
-                  vectors_of_columns, vectors_of_columns * lanes, call.by_bias ? 1 : 0);
+                  constants::norm_vectors, constants::norm_vectors * lanes, call.by_bias ? 1 : 0);
   kernel.body = runs_body;
   return kernel;
 }
@@ -126,8 +121,6 @@ KernelText neighbours_text(const NormCall& call, unsigned pack) {
   return kernel;
 }
 
-constexpr unsigned columns_of_team = 32;
-
 KernelText join_text(const NormCall& call, unsigned lanes, Language language, bool in_groups) {
   const Dtype accumulator = call.accumulator();
   const Elements elements{accumulator, call.dtype, accumulator, lanes};
@@ -139,7 +132,7 @@ KernelText join_text(const NormCall& call, unsigned lanes, Language language, bo
   kernel.helpers = element_functions(elements);
   kernel.body = few_chunks_body;
   if (!in_groups) return kernel;
-  const Team team{language, columns_of_team, usual_group};
+  const Team team{language, constants::norm_columns_of_team, usual_group};
   kernel.group_size = usual_group;
   kernel.helpers += team_words(team);
   kernel.helpers += "DEVICE acc_t add(acc_t a, acc_t b) { return a + b; }\n";
@@ -151,7 +144,7 @@ KernelText join_text(const NormCall& call, unsigned lanes, Language language, bo
 // Rows lie one behind the other: a pack fits where it divides all that is read.
 unsigned pack_of(const NormCall& call) {
   const auto bytes = static_cast<std::int64_t>(itemsize(call.dtype));
-  std::int64_t pack = std::min<std::int64_t>(4, 16 / bytes);
+  std::int64_t pack = std::min<std::int64_t>(constants::pack_of_columns, 16 / bytes);
   const std::int64_t offsets = offset_of(*call.a) | offset_of(*call.other);
   while (call.count % pack != 0 || offsets % (pack * bytes) != 0) pack /= 2;
   return static_cast<unsigned>(pack);
@@ -167,8 +160,8 @@ std::int64_t sum_runs(Invocation& invocation, const NormCall& call, NormLaunch& 
   unsigned lanes = lanes_for(invocation, call.accumulator());
   if (call.count < lanes) lanes = 1;
   const auto items = static_cast<std::int64_t>(work_items(invocation, call.rows, call.a->numel));
-  launch.parts =
-      std::max(std::min(items, call.rows), (call.rows + longest_chain - 1) / longest_chain);
+  launch.parts = std::max(std::min(items, call.rows),
+                          (call.rows + constants::chain_of_norm - 1) / constants::chain_of_norm);
   launch.scratch = scratch_for(invocation, call, launch.parts);
   bp_function* function =
       invocation.function(variant(call, runs, lanes), [&] { return runs_text(call, lanes); });
@@ -181,9 +174,11 @@ std::int64_t sum_runs(Invocation& invocation, const NormCall& call, NormLaunch& 
 std::int64_t sum_neighbours(Invocation& invocation, const NormCall& call, NormLaunch& launch) {
   const unsigned pack = pack_of(call);
   const std::int64_t packs = call.count / pack;
-  const std::int64_t busy = busy_groups(invocation) / 2 * usual_group;
-  launch.parts = std::max({std::int64_t{1}, std::min(busy / packs, call.rows / 8),
-                           (call.rows + longest_chain - 1) / longest_chain});
+  const std::int64_t busy =
+      busy_groups(invocation) / constants::fewer_groups_of_columns * usual_group;
+  launch.parts =
+      std::max({std::int64_t{1}, std::min(busy / packs, call.rows / constants::least_rows_of_norm),
+                (call.rows + constants::chain_of_norm - 1) / constants::chain_of_norm});
   launch.scratch = scratch_for(invocation, call, launch.parts);
   bp_function* function = invocation.function(variant(call, neighbours, pack),
                                               [&] { return neighbours_text(call, pack); });
@@ -211,7 +206,8 @@ void join_columns(Invocation& invocation, const NormCall& call, const bp_region&
   const std::int64_t all = sums * call.count;
   Grid grid;
   if (in_groups)
-    grid = grid_of_groups((all + columns_of_team - 1) / columns_of_team, usual_group);
+    grid = grid_of_groups(
+        (all + constants::norm_columns_of_team - 1) / constants::norm_columns_of_team, usual_group);
   else
     grid.items[0] = work_items(invocation, (all + lanes - 1) / lanes, all * chunks);
   invocation.launch(function, grid, {scratch.handle, handle_of(by_weight), handle_of(by_bias)},

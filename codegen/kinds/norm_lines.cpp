@@ -3,13 +3,11 @@
 // times, while the cache has it.
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/norm.hpp"
 
 namespace bp::codegen {
 namespace {
-
-// So many vectors are added up before they go to a total: errors grow with the length of the chain.
-constexpr int vectors_of_block = 64;
 
 // A function that adds up two numbers of each element: `STEP(T, TAKE, i, x, y)` adds those of the elements of a T
 // from number i on, which TAKE(p, i) takes.
@@ -35,7 +33,7 @@ DEVICE sums_t {0}(GLOBAL u8* a, GLOBAL u8* weight, GLOBAL u8* grad, statistics_t
   return sums;
 }}
 )",
-                     name, step, vectors_of_block);
+                     name, step, constants::block_of_norm);
 }
 
 constexpr const char* steps = R"(

@@ -5,6 +5,7 @@
 #include <backplane/generated/steps.h>
 #include <backplane/tensor/error.hpp>
 
+#include "constants.hpp"
 #include "dialect/expression_text.hpp"
 #include "dialect/helpers.hpp"
 #include "kinds/elementwise.hpp"
@@ -82,7 +83,8 @@ Pointwise::Pointwise(const Operator& op)
     if (op.schema->arguments[node.a].type != ArgumentType::tensor) beside_.push_back(node.a);
   }
   if (inputs_.size() > max_inputs) return;
-  grain_ = std::max<std::int64_t>(4096, 131072 / weight);
+  grain_ =
+      std::max<std::int64_t>(constants::pointwise_elements, constants::pointwise_work / weight);
   nodes_with_ones_ = nodes_;
   for (bp_expr_node& node : nodes_with_ones_)
     if (node.code == BP_X_ARG && std::find(beside_.begin(), beside_.end(), node.a) != beside_.end())

@@ -2,6 +2,7 @@
 // `seed` and the counter `offset` + i div 4, the same on every device. A work-item owns some counters.
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/random_text.hpp"
 #include "kinds/walk.hpp"
@@ -20,12 +21,13 @@ class Random final : public GeneratedKernel {
     // On processors f64 makes vectors; elsewhere it is slow or not there.
     const bool has_f64 = invocation.info().compute_dtypes >> BP_F64 & 1u;
     RandomForm form{dtype == Dtype::f64, 1};
-    if (invocation.for_cpu()) form = {has_f64, 64};
+    if (invocation.for_cpu()) form = {has_f64, constants::random_lanes};
     form.by_packs = !invocation.for_cpu() && invocation.device.language() != Language::c11;
     bp_function* function =
         invocation.function(out.dtype, [&] { return random_text(draw_, dtype, form); });
     const std::int64_t chunk = std::int64_t{4} * form.lanes;
-    const Division division = divide(invocation, (out.numel + chunk - 1) / chunk, 16);
+    const Division division =
+        divide(invocation, (out.numel + chunk - 1) / chunk, constants::random_chunks);
     Values values;
     values.add(out.numel).add(division.piece).add(invocation.arg(1).u.i);
     values.add(invocation.arg(2).u.i).add(offset_of(out));

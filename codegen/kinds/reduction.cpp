@@ -6,16 +6,13 @@
 
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_kernels.hpp"
 #include "kinds/reduction_space.hpp"
 
 namespace bp::codegen {
 namespace {
-
-// A part has at least so many elements; more pieces of work than this are not made.
-constexpr std::int64_t cpu_part_elements = 32768, cpu_most_units = 256;
-constexpr std::int64_t gpu_part_elements = 32, gpu_most_units = 131072;
 
 // Memory of a pass: the original tensor, or accumulators in scratch.
 struct Place {
@@ -92,8 +89,9 @@ class Run {
       text.form = ReductionForm::strided_rows;
     }
     const bool is_cpu = invocation_.for_cpu();
-    const std::int64_t most = (is_cpu ? cpu_most_units : gpu_most_units) / pass.units;
-    const std::int64_t worth = of_unit / (is_cpu ? cpu_part_elements : gpu_part_elements);
+    const std::int64_t most =
+        (is_cpu ? constants::cpu_reductions : constants::gpu_reductions) / pass.units;
+    const std::int64_t worth = of_unit / (is_cpu ? constants::cpu_reduced : constants::gpu_reduced);
     pass.parts = std::max<std::int64_t>(1, std::min({most, worth, reduced.numel}));
     text.to_partials = pass.parts > 1;
   }

@@ -2,20 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/reduction_space.hpp"
 
 namespace bp::codegen {
 namespace {
-
-// So many additions go into one accumulator before it is added to the next one: the error of a sum grows
-// with the length of the chain.
-constexpr int block = 64;
-
-// Elements of a run that is read at four places.
-constexpr int far = 16384;
-
-// A piece of columns is 2 KiB of f32: long enough for the memory, and the accumulators stay in the L1 cache.
-constexpr int vectors_of_columns = 32;
 
 // A long run is read at four places at once: one stream leaves a processor's memory idle (3.4 against 4.8 ms
 // for 64 MiB on PoCL). In short ones the fetching ahead would stop too often.
@@ -185,8 +176,8 @@ std::string form_functions(const ReductionText& text) {
     case ReductionForm::strided_rows:
       return fmt::format("#define TAKE_RUN(p, i) take(p, (i) * stride)\n{}", row_functions);
     case ReductionForm::columns:
-      return fmt::format("#define VECTORS {}\n#define COLUMNS {}\n{}{}", vectors_of_columns,
-                         columns_of(text), column_functions,
+      return fmt::format("#define VECTORS {}\n#define COLUMNS {}\n{}{}",
+                         constants::reduction_vectors, columns_of(text), column_functions,
                          text.to_partials ? columns_to_partials : columns_to_output);
     case ReductionForm::item_of_part: return neighbours_take_parts;
     case ReductionForm::item_of_output: return neighbours_take_outputs;
@@ -220,7 +211,7 @@ std::uint64_t ReductionText::variant() const {
 }
 
 std::int64_t columns_of(const ReductionText& text) {
-  return std::int64_t{vectors_of_columns} * text.lanes;
+  return std::int64_t{constants::reduction_vectors} * text.lanes;
 }
 
 namespace {
@@ -275,10 +266,11 @@ KernelText reduction_text(const Operator& op, const Combine& combine, const Redu
                               text.to_partials ? "_to_partials" : ""));
   kernel.num_memory = 2;
   kernel.values = plan_fields();
-  kernel.helpers = fmt::format(
-      "#define BLOCK {}\n#define FAR {}\n{}{}{}{}", block, far, element_functions(elements),
-      combine_functions(combine, elements, text.of_partials),
-      text.to_partials ? finish_partial : finish_output, form_functions(text));
+  kernel.helpers =
+      fmt::format("#define BLOCK {}\n#define FAR {}\n{}{}{}{}", constants::block_of_sum,
+                  constants::far_elements, element_functions(elements),
+                  combine_functions(combine, elements, text.of_partials),
+                  text.to_partials ? finish_partial : finish_output, form_functions(text));
   kernel.body = body_of(text.form);
   return kernel;
 }

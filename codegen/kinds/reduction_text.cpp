@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "constants.hpp"
 #include "dialect/expression_text.hpp"
 #include "dialect/helpers.hpp"
 
@@ -220,11 +221,10 @@ std::string kernel_name(const Operator& op, Dtype dtype, std::string_view what) 
 
 std::uint64_t work_items(const Invocation& invocation, std::int64_t units, std::int64_t elements) {
   if (!invocation.for_cpu()) return static_cast<std::uint64_t>(units);
-  // Below so many elements the start of another thread costs more than it saves.
-  constexpr std::int64_t grain = 16384;
-  const std::int64_t most =
-      std::min(units, std::int64_t{4} * std::max(1u, invocation.info().compute_units));
-  return static_cast<std::uint64_t>(std::clamp<std::int64_t>(elements / grain, 1, most));
+  const std::int64_t most = std::min(units, std::int64_t{constants::items_per_core} *
+                                                std::max(1u, invocation.info().compute_units));
+  return static_cast<std::uint64_t>(
+      std::clamp<std::int64_t>(elements / constants::line_elements, 1, most));
 }
 
 }  // namespace bp::codegen

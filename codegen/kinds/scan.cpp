@@ -8,6 +8,7 @@
 
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "kinds/group_scan.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/reduction_space.hpp"
@@ -15,12 +16,6 @@
 
 namespace bp::codegen {
 namespace {
-
-constexpr std::int64_t cpu_chunk_elements = 16384, cpu_most_units = 256;
-constexpr std::int64_t gpu_chunk_elements = 64, gpu_most_units = 65536, most_chunks = 4096;
-
-// Lines across memory are taken as pieces of so many vectors: memory likes long runs.
-constexpr std::int64_t vectors_of_columns = 32;
 
 enum class Form : unsigned { lines, strided_lines, columns };
 enum class Phase : unsigned { whole, totals, before, steps };
@@ -179,8 +174,9 @@ KernelText make_text(const Operator& op, const Combine& combine, const Text& tex
   const bool is_total = text.phase == Phase::totals;
   kernel.helpers += scan_lanes(text.lanes);
   kernel.helpers += before(text);
-  kernel.helpers += fmt::format("#define VECTORS {}\n#define COLUMNS (VECTORS * LANES)\n{}",
-                                vectors_of_columns, is_columns ? piece_of_columns : piece_of_line);
+  kernel.helpers +=
+      fmt::format("#define VECTORS {}\n#define COLUMNS (VECTORS * LANES)\n{}",
+                  constants::scan_vectors, is_columns ? piece_of_columns : piece_of_line);
   if (is_total)
     kernel.helpers += is_columns ? total_of_columns : total_of_line;
   else
@@ -236,16 +232,17 @@ class Run {
                kept.inner() >= lanes) {
       text_.form = Form::columns;
       text_.lanes = lanes;
-      const std::int64_t width = vectors_of_columns * lanes;
+      const std::int64_t width = constants::scan_vectors * lanes;
       units_ = kept.numel / kept.inner() * ((kept.inner() + width - 1) / width);
       of_unit *= std::min(width, kept.inner());
     } else {
       text_.form = Form::strided_lines;
     }
     const bool is_cpu = invocation_.for_cpu();
-    const std::int64_t most = (is_cpu ? cpu_most_units : gpu_most_units) / units_;
-    const std::int64_t worth = of_unit / (is_cpu ? cpu_chunk_elements : gpu_chunk_elements);
-    chunks_ = std::max<std::int64_t>(1, std::min({most, worth, line.numel, most_chunks}));
+    const std::int64_t most = (is_cpu ? constants::cpu_scans : constants::gpu_scans) / units_;
+    const std::int64_t worth = of_unit / (is_cpu ? constants::cpu_scanned : constants::gpu_scanned);
+    chunks_ = std::max<std::int64_t>(
+        1, std::min({most, worth, line.numel, constants::most_chunks_of_scan}));
   }
 
   void launch(Phase phase, bp_handle scratch, std::int64_t scratch_offset) {

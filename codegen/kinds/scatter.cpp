@@ -4,6 +4,7 @@
 #include <bit>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "dialect/expression_text.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/walk.hpp"
@@ -95,7 +96,8 @@ class Scatter final : public GeneratedKernel {
 
     const std::int64_t length = size_along(index, dim);
     const Division division =
-        divide(invocation, lines.count(), std::max<std::int64_t>(1, 4096 / length));
+        divide(invocation, lines.count(),
+               std::max<std::int64_t>(1, constants::scattered_elements / length));
     const std::int64_t size = size_along(out, dim);
     const std::int64_t ranges = num_ranges(invocation, division.items, size, length);
     const std::int64_t range = (size + ranges - 1) / ranges;
@@ -125,23 +127,26 @@ class Scatter final : public GeneratedKernel {
   // at all indices, which pays on processors from several cores on.
   static std::int64_t num_ranges(const Invocation& invocation, std::uint64_t lanes,
                                  std::int64_t size, std::int64_t length) {
-    const std::int64_t wanted = invocation.for_cpu() ? invocation.info().compute_units / 4 : 16384;
-    if (length < 256) return 1;
+    const std::int64_t wanted = invocation.for_cpu()
+                                    ? invocation.info().compute_units / constants::scatter_cores
+                                    : constants::scatter_of_gpu;
+    if (length < constants::least_scatter_line) return 1;
     return std::clamp<std::int64_t>(wanted / static_cast<std::int64_t>(lanes), 1,
-                                    std::min<std::int64_t>(size, 4096));
+                                    std::min<std::int64_t>(size, constants::most_scatter_ranges));
   }
 
   // Lines that lie side by side are gone through together; others one by one, along their memory.
   static std::int64_t lines_at_once(const Walk& lines, const bp_tensor& index, std::int64_t dim) {
     const std::int64_t along = stride_along(index, dim);
-    return std::abs(lines.step(1)) < std::abs(along) ? 64 : 1;
+    return std::abs(lines.step(1)) < std::abs(along) ? constants::scatter_lines : 1;
   }
 
   static Grid grid(const Invocation& invocation, std::uint64_t lanes, std::int64_t ranges) {
     Grid grid{{lanes, static_cast<std::uint64_t>(ranges), 1}, {1, 1, 1}};
     if (invocation.for_cpu()) return grid;
     const bp_compiler_info& info = invocation.info();
-    const std::uint64_t most = std::min<std::uint64_t>(256, info.max_group_items);
+    const std::uint64_t most =
+        std::min<std::uint64_t>(constants::usual_group, info.max_group_items);
     grid.group[0] = std::min({std::bit_ceil(lanes), most, info.max_group[0]});
     grid.group[1] = std::clamp<std::uint64_t>(most / grid.group[0], 1, info.max_group[1]);
     return grid;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "constants.hpp"
 #include "device/invocation.hpp"
 
 namespace bp::codegen {
@@ -14,14 +15,9 @@ struct Sharing {
   std::int64_t each;  // elements of a work-item; on processors
 };
 
-inline constexpr std::uint64_t items_per_unit = 4;       // of a processor's cores
-inline constexpr std::uint64_t most_items = 1ull << 22;  // elsewhere: beyond it, each takes several
-
-// From so many bytes on, a processor writes a result past the cache where it can: nobody finds it there.
-inline constexpr std::int64_t streamed_bytes = std::int64_t{8} << 20;
-
+// Does a processor write the result past the caches, where nobody would find it?
 inline bool is_streamed(const Invocation& invocation, const bp_tensor& out) {
-  return out.numel * out.itemsize >= streamed_bytes && invocation.for_cpu() &&
+  return out.numel * out.itemsize >= constants::streamed_bytes && invocation.for_cpu() &&
          invocation.device.language() == Language::opencl_c;
 }
 
@@ -30,9 +26,10 @@ inline Sharing share(const Invocation& invocation, std::int64_t count, std::int6
                      std::int64_t unit) {
   if (count <= grain && invocation.for_cpu()) return {1, count};
   if (!invocation.for_cpu())
-    return {std::clamp<std::uint64_t>(static_cast<std::uint64_t>(count), 1, most_items), 1};
-  const auto most =
-      std::max<std::int64_t>(1, std::int64_t{invocation.info().compute_units} * items_per_unit);
+    return {std::clamp<std::uint64_t>(static_cast<std::uint64_t>(count), 1, constants::most_items),
+            1};
+  const auto most = std::max<std::int64_t>(
+      1, std::int64_t{invocation.info().compute_units} * constants::items_per_core);
   const std::int64_t wanted = std::min(most, (count + grain - 1) / grain);
   const std::int64_t each = ((count + wanted - 1) / wanted + unit - 1) / unit * unit;
   return {static_cast<std::uint64_t>((count + each - 1) / each), each};
@@ -51,8 +48,8 @@ inline RowSharing share_rows(const Invocation& invocation, std::int64_t rows, st
   const auto items = static_cast<std::int64_t>(all.items);
   RowSharing sharing{all.items, 1, inner, 1};
   if (!invocation.for_cpu()) return sharing;
-  if (rows < 4 * items && items > 1) {
-    const std::int64_t pieces = (4 * items + rows - 1) / rows;
+  if (rows < constants::pieces_per_item * items && items > 1) {
+    const std::int64_t pieces = (constants::pieces_per_item * items + rows - 1) / rows;
     sharing.piece = ((inner + pieces - 1) / pieces + unit - 1) / unit * unit;
     sharing.pieces = (inner + sharing.piece - 1) / sharing.piece;
   }

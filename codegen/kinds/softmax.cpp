@@ -9,6 +9,7 @@
 
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "dialect/helpers.hpp"
 #include "kinds/group_softmax.hpp"
 #include "kinds/kinds.hpp"
@@ -18,12 +19,6 @@
 
 namespace bp::codegen {
 namespace {
-
-// Lines up to so long, in the accumulator's type, stay in the first caches while the next one is seen through.
-constexpr std::int64_t most_kept_bytes = 32 << 10;
-
-// A piece of columns is 4 KiB of f32: memory likes long runs.
-constexpr int vectors_of_columns = 64;
 
 enum class Form : unsigned { lines, strided_lines, columns, streamed_lines };
 
@@ -217,7 +212,6 @@ constexpr const char* streamed_body = R"(
 // Longer lines leave the cache before their turn comes. Modules of SPIR-V have no word for it that PoCL listens to: a load
 // that nobody may leave out does most of the same.
 constexpr const char* fetches = R"(
-#define FETCHED_BYTES 65536
 #if defined(__clang__) && defined(__x86_64__)
 #define FETCH(p, i) __builtin_prefetch((const __private void*)(size_t)((p) + (i) * IN_BYTES));
 #elif defined(__SPIR__)
@@ -227,7 +221,6 @@ constexpr const char* fetches = R"(
 #endif
 )";
 constexpr const char* no_fetches = R"(
-#define FETCHED_BYTES 0
 #define FETCH(p, i)
 )";
 
@@ -339,23 +332,26 @@ KernelText make_text(const Operator& op, bool log, const Text& text) {
     kernel.helpers += fmt::format(
         "#define VECTORS {}\n#define COLUMNS {}\n"
         "#define COLUMN(j) ((j) + 1 < count ? (j) * LANES : width - LANES)\n",
-        vectors_of_columns, vectors_of_columns * text.lanes);
+        constants::softmax_vectors, constants::softmax_vectors * text.lanes);
     kernel.body = columns_body;
     return kernel;
   }
   kernel.helpers += text.form == Form::strided_lines ? with_strides : neighbours;
   kernel.helpers += largest_function;
   if (text.form == Form::streamed_lines) {
-    kernel.helpers +=
-        fmt::format("#define MOST_KEPT {}\n#define STREAM_VEC stream_{}x{}\n",
-                    most_kept_bytes / (std::int64_t{text.lanes} * itemsize(accumulator)),
-                    suffix(text.dtype), text.lanes);
+    kernel.helpers += fmt::format(
+        "#define MOST_KEPT {}\n#define STREAM_VEC stream_{}x{}\n",
+        constants::softmax_kept_bytes / (std::int64_t{text.lanes} * itemsize(accumulator)),
+        suffix(text.dtype), text.lanes);
     kernel.helpers += streamed_functions;
     kernel.body = streamed_body;
     return kernel;
   }
   kernel.helpers += !log && text.dtype == accumulator ? kept_exponentials : no_kept_exponentials;
-  kernel.helpers += text.form == Form::lines && text.lanes > 1 ? fetches : no_fetches;
+  const bool fetches_next = text.form == Form::lines && text.lanes > 1;
+  kernel.helpers += fmt::format("\n#define FETCHED_BYTES {}",
+                                fetches_next ? constants::softmax_fetched_bytes : 0);
+  kernel.helpers += fetches_next ? fetches : no_fetches;
   kernel.helpers += line_functions;
   kernel.body = lines_body;
   return kernel;
@@ -383,13 +379,14 @@ class Softmax final : public GeneratedKernel {
     if (line.strides[0][0] == 1 && line.strides[1][0] == 1) {
       text.lanes = lanes;
       if (lanes > 1 && line.numel >= std::int64_t{2} * lanes && is_streamed(invocation, out) &&
-          line.numel * std::int64_t{itemsize(accumulator_of(dtype))} <= most_kept_bytes)
+          line.numel * std::int64_t{itemsize(accumulator_of(dtype))} <=
+              constants::softmax_kept_bytes)
         text.form = Form::streamed_lines;
     } else if (lanes > 1 && kept.inner_stride(0) == 1 && kept.inner_stride(1) == 1 &&
                kept.inner() >= lanes) {
       text.form = Form::columns;
       text.lanes = lanes;
-      const std::int64_t width = std::int64_t{vectors_of_columns} * lanes;
+      const std::int64_t width = std::int64_t{constants::softmax_vectors} * lanes;
       units = kept.numel / kept.inner() * ((kept.inner() + width - 1) / width);
     } else {
       text.form = Form::strided_lines;

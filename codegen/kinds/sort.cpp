@@ -6,6 +6,7 @@
 #include <bit>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/kinds.hpp"
 #include "kinds/walk.hpp"
 
@@ -270,14 +271,14 @@ class Sort final : public GeneratedKernel {
     lines.add(a.dl.strides).simplify();
     // Looked at once for a whole run: more kinds of rank would be more to compile for nothing.
     const int rank = lines.rank <= 2 ? 2 : BP_MAX_RANK;
-    const int run = invocation.for_cpu() ? 32 : 16;
+    const int run = invocation.for_cpu() ? constants::sorted_run : constants::sorted_run_of_gpu;
     const std::uint64_t variant = runs_variant | static_cast<std::uint64_t>(job.dtype) << 4 |
                                   static_cast<std::uint64_t>(rank) << 16 | wide(job) << 24;
     bp_function* function =
         invocation.function(variant, [&] { return runs_text(job.dtype, job.words, rank, run); });
     const std::int64_t runs_per_line = (job.length + run - 1) / run;
     const std::int64_t num_runs = job.num_lines * runs_per_line;
-    const Division division = divide(invocation, num_runs, 32);
+    const Division division = divide(invocation, num_runs, constants::sorted_runs);
     Values values;
     values.add(num_runs).add(runs_per_line).add(division.piece).add(job.length).add(job.along);
     values.add(offset_of(a)).add(job.keys(0)).add(job.places(0));
@@ -293,10 +294,11 @@ class Sort final : public GeneratedKernel {
     bp_function* function = invocation.function(
         merge_variant | static_cast<std::uint64_t>(job.words.key == "u64") << 4 | wide(job) << 24,
         [&] { return merge_text(job.words); });
-    Division division = divide(invocation, job.count(), 4096);
+    Division division = divide(invocation, job.count(), constants::merged_elements);
     if (!invocation.for_cpu()) {
-      division.piece = 16;  // the bisection is paid once for each piece
-      division.items = static_cast<std::uint64_t>((job.count() + 15) / 16);
+      division.piece = constants::merged_of_item;  // the bisection is paid once for each piece
+      division.items = static_cast<std::uint64_t>((job.count() + constants::merged_of_item - 1) /
+                                                  constants::merged_of_item);
     }
     const int other = 1 - job.current;
     Values values;

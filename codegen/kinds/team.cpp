@@ -5,10 +5,14 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "constants.hpp"
+
 namespace bp::codegen {
 namespace {
 
 constexpr unsigned subgroup = 32;
+// 32 values of 16 bytes for each 32 work-items are the most that a kernel asks for.
+constexpr std::uint64_t local_bytes = 32 << 10;
 
 bool has_shuffles(const Team& team) {
   return team.language == Language::cuda_cxx;
@@ -118,13 +122,13 @@ std::string scan_in_local(const Team& team, const Exchanged& values, std::string
 
 bool has_groups(const Invocation& invocation, unsigned group) {
   const bp_compiler_info& info = invocation.info();
-  // 32 values of 16 bytes for each 32 work-items are the most that a kernel asks for.
   return !invocation.for_cpu() && invocation.device.language() != Language::c11 &&
-         info.max_group[0] >= group && info.max_group_items >= group && info.local_memory >= 32768;
+         info.max_group[0] >= group && info.max_group_items >= group &&
+         info.local_memory >= local_bytes;
 }
 
 std::int64_t busy_groups(const Invocation& invocation) {
-  return groups_per_unit * std::max<std::int64_t>(1, invocation.info().compute_units);
+  return constants::groups_per_unit * std::max<std::int64_t>(1, invocation.info().compute_units);
 }
 
 std::string team_words(const Team& team) {

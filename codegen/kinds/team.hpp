@@ -6,14 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "constants.hpp"
 #include "device/invocation.hpp"
 
 namespace bp::codegen {
 
-// Work-items of a group, where a kernel has no reason for another number.
-inline constexpr unsigned usual_group = 256;
-// Groups that a compute unit is given for a long job, so that the slow ones do not hold up the rest.
-inline constexpr std::int64_t groups_per_unit = 16;
+using constants::usual_group;
 
 // Can the device run kernels of groups of so many work-items?
 bool has_groups(const Invocation& invocation, unsigned group = usual_group);

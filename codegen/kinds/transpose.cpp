@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "constants.hpp"
 #include "kinds/sharing.hpp"
 #include "kinds/strides.hpp"
 
@@ -11,8 +12,7 @@ namespace bp::codegen {
 namespace {
 
 constexpr int line_bytes = 64;  // of the cache
-constexpr int tile = 256;       // rows and columns that share the cache's lines and pages
-constexpr int least_rows = 16;  // below it there is nothing to win
+constexpr int tile = constants::turned_tile;
 constexpr int max_planes_rank = 2;
 
 // Rows and columns that are turned in registers.
@@ -152,9 +152,9 @@ int turned_dim(const StridedSpace& space) {
   const int last = space.rank - 1;
   if (space.rank < 2 || space.rank > 2 + max_planes_rank) return -1;
   if (space.strides[0][last] != 1 || space.strides[1][last] == 1) return -1;
-  if (space.shape[last] < least_rows) return -1;
+  if (space.shape[last] < constants::least_turned) return -1;
   for (int dim = 0; dim < last; ++dim)
-    if (space.strides[1][dim] == 1 && space.shape[dim] >= least_rows) return dim;
+    if (space.strides[1][dim] == 1 && space.shape[dim] >= constants::least_turned) return dim;
   return -1;
 }
 

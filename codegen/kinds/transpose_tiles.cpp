@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "constants.hpp"
 #include "kinds/transpose.hpp"
 #include "kinds/units.hpp"
 #include "kinds/walk.hpp"
@@ -10,7 +11,7 @@
 namespace bp::codegen {
 namespace {
 
-constexpr unsigned group = 256;
+constexpr unsigned group = constants::usual_group;
 
 // What one tile is, for elements of a size.
 struct Square {

@@ -5,13 +5,12 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "constants.hpp"
+
 namespace bp::codegen {
 namespace {
 
-constexpr unsigned bytes_at_once = 16;
-constexpr unsigned bytes_under_way = 64;  // of a work-item's loads
-constexpr unsigned most_elements = 16;    // of a work-item: its text is written out for each
-constexpr unsigned most_unroll = 4;
+constexpr unsigned bytes_at_once = 16;  // the widest access that the languages have
 
 }  // namespace
 
@@ -23,8 +22,9 @@ Tile tile_of(Language language, std::uint32_t largest, std::uint32_t smallest, s
     while (tile.width * smallest < 4) tile.width *= 2;
   }
   unsigned bytes = tile.width * largest * static_cast<unsigned>(std::max<std::size_t>(1, inputs));
-  while (2 * bytes <= bytes_under_way && 2 * tile.unroll * tile.width <= most_elements &&
-         tile.unroll < most_unroll) {
+  while (2 * bytes <= constants::bytes_under_way &&
+         2 * tile.unroll * tile.width <= constants::most_elements &&
+         tile.unroll < constants::most_unroll) {
     tile.unroll *= 2;
     bytes *= 2;
   }
@@ -90,7 +90,7 @@ std::string UnitText::places() const {
       "  const u32 units = (u32)v.units;\n#define is_unit(u) (first_unit + (u32)(u) * {0}u < "
       "units)\n"
       "  i32 row_at[{2}];\n",
-      items_side_by_side, items_side_by_side * tile.unroll, tile.unroll);
+      constants::items_side_by_side, constants::items_side_by_side * tile.unroll, tile.unroll);
   for (const std::string& operand : operands)
     text += fmt::format("  i32 {}_at[{}];\n", operand, tile.unroll);
   text += fmt::format(
@@ -98,7 +98,7 @@ std::string UnitText::places() const {
       "    const u32 unit = is_unit(u) ? first_unit + (u32)u * {1}u : units - 1;\n"
       "    u32 row = quotient(unit, v.row_magic);\n"
       "    row_at[u] = (i32)(unit - row * (u32)v.per_row) * {2};\n",
-      tile.unroll, items_side_by_side, tile.width);
+      tile.unroll, constants::items_side_by_side, tile.width);
   for (const std::string& operand : operands)
     text += fmt::format("    {0}_at[u] = row_at[u] * (i32)v.{0}_step;\n", operand);
   for (int dim = rank_class - 2; dim >= 0; --dim) {

@@ -10,13 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "constants.hpp"
 #include "device/invocation.hpp"
 #include "dialect/dialect.hpp"
 
 namespace bp::codegen {
-
-// So many work-items take units side by side before they go on to others.
-inline constexpr std::uint64_t items_side_by_side = 256;
 
 // What a work-item moves at once: `width` neighbours, at the most 16 bytes of each operand, and `unroll`
 // times that, so that several loads are on their way. Powers of two.
@@ -29,9 +27,9 @@ Tile tile_of(Language language, std::uint32_t largest, std::uint32_t smallest, s
 // The work-items for so many units.
 inline std::uint64_t items_of_units(std::uint64_t units, unsigned unroll) {
   // No division: they are powers of two.
-  const std::uint64_t tile = items_side_by_side * unroll;
+  const std::uint64_t tile = constants::items_side_by_side * unroll;
   return std::max<std::uint64_t>(1, (units + tile - 1) >> std::countr_zero(tile)) *
-         items_side_by_side;
+         constants::items_side_by_side;
 }
 
 // A shape and the strides of its operands, in elements.

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "constants.hpp"
 #include "device/invocation.hpp"
 
 namespace bp::codegen {
@@ -50,7 +51,8 @@ struct Division {
   std::uint64_t items;
   std::int64_t piece;
 };
-Division divide(const Invocation& invocation, std::int64_t count, std::int64_t grain = 4096);
+Division divide(const Invocation& invocation, std::int64_t count,
+                std::int64_t grain = constants::walked_elements);
 
 // An operand as the text knows it. Operand `out`: `m0 + v.out_start` is the address of its element 0, and
 // in a row's body `out_at` is the element where the run starts and `out_step` the way to the next.
