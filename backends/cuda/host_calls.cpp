@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "constants.hpp"
 #include "device.hpp"
 
 namespace cuda_backend {
@@ -30,7 +31,7 @@ bp_code call(bp_device* device, bp_stream* stream, void (*function)(void*), void
 HostCall& HostCalls::add(void (*function)(void*), void* context) {
   std::lock_guard lock(mutex_);
   // The driver has returned from `run` of all but the last that is called: they are in order.
-  if (calls_.size() > 16) {
+  if (calls_.size() > constants::kept_host_calls) {
     const auto uncalled = std::find_if(calls_.begin(), calls_.end(),
                                        [](const auto& each) { return !each->is_called(); });
     if (uncalled - calls_.begin() > 1) calls_.erase(calls_.begin(), uncalled - 1);

@@ -9,17 +9,10 @@
 #include <backplane/plugin.hpp>
 #include <backplane/plugin/tuner.hpp>
 
+#include "constants.hpp"
+
 namespace cuda_backend {
 namespace {
-
-constexpr double budget_ms = 30;
-// A way that is this much slower at the first look is not looked at again.
-constexpr double hopeless = 1.2;
-// Shorter samples would measure the resolution of the card's clock, half a microsecond.
-constexpr double least_sample_ms = 0.1;
-constexpr std::size_t most_repeats = 32, most_rounds = 6;
-// How often a way runs at least: to be loaded, at the first look, and again if it is among the best.
-constexpr double least_runs = 2.75;
 
 class Stopwatch {
  public:
@@ -99,15 +92,15 @@ class Race {
     if (!enter_others(num_ways, once)) return false;
     if (rivals_.size() == 1) return true;
     rivals_[0].samples.clear();
-    const auto repeats = static_cast<std::size_t>(
-        std::clamp(least_sample_ms / once, 1.0, static_cast<double>(most_repeats)));
+    const auto repeats = static_cast<std::size_t>(std::clamp(
+        constants::least_sample_ms / once, 1.0, static_cast<double>(constants::most_repeats)));
     if (!look(1, repeats)) return false;
     num_measured_ = rivals_.size();
     drop_hopeless();
     if (rivals_.size() == 1) return true;
-    const double left = budget_ms - spent_.ms(),
+    const double left = constants::budget_ms - spent_.ms(),
                  round = sum_of_medians(rivals_) * static_cast<double>(repeats);
-    const double rounds = std::min(left / round, static_cast<double>(most_rounds));
+    const double rounds = std::min(left / round, static_cast<double>(constants::most_rounds));
     return rounds < 1 || look(static_cast<std::size_t>(rounds), repeats);
   }
 
@@ -135,18 +128,18 @@ class Race {
     once = spent_.ms();
     rivals_[0].samples = {once};
     // The host's own time is a part of that; longer work need not be done again to know better.
-    if (once > 0.5) return true;
+    if (once > constants::long_enough_ms) return true;
     rivals_[0].samples.clear();
-    if (!look(1, 8)) return false;
+    if (!look(1, constants::first_repeats)) return false;
     once = rivals_[0].median();
     return true;
   }
 
   // As many as the budget is enough for; `once` is what a run takes, in milliseconds.
   bool enter_others(std::size_t num_ways, double once) {
-    const double room = budget_ms / (least_runs * once);
+    const double room = constants::budget_ms / (constants::least_runs * once);
     for (std::size_t way = 1; way < num_ways; ++way)
-      if (static_cast<double>(rivals_.size()) + 1 <= room && spent_.ms() < budget_ms / 2)
+      if (static_cast<double>(rivals_.size()) + 1 <= room && spent_.ms() < constants::budget_ms / 2)
         enter(way);
     return wait();
   }
@@ -176,7 +169,9 @@ class Race {
 
   void drop_hopeless() {
     const double best = fastest_of(rivals_).median();
-    const auto is_hopeless = [&](const Rival& r) { return r.median() > best * hopeless; };
+    const auto is_hopeless = [&](const Rival& r) {
+      return r.median() > best * constants::hopeless;
+    };
     rivals_.erase(std::remove_if(rivals_.begin() + 1, rivals_.end(), is_hopeless), rivals_.end());
   }
 

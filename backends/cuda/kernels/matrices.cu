@@ -1,15 +1,16 @@
 #include <algorithm>
 
+#include "constants.hpp"
 #include "kernels/matrices.hpp"
 
 namespace cuda_backend {
 namespace {
 
-constexpr int matrix_threads = 256;
+constexpr int matrix_threads = constants::usual_threads;
 
 unsigned blocks_of(int64_t count) {
-  return static_cast<unsigned>(
-      std::min<int64_t>((count + matrix_threads - 1) / matrix_threads, 1 << 20));
+  return static_cast<unsigned>(std::min<int64_t>((count + matrix_threads - 1) / matrix_threads,
+                                                 constants::most_blocks_of_matrices));
 }
 
 template <class Word> __global__ void move_elements(MatrixMove m) {

@@ -5,6 +5,7 @@
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 
+#include "constants.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/on_card.hpp"
 #include "kernels/strided.cuh"
@@ -12,8 +13,10 @@
 namespace cuda_backend {
 namespace {
 
-constexpr int threads = 256, items = 8, tile = threads * items;
-constexpr int scan_threads = 1024, parts_of_thread = 4;
+constexpr int threads = constants::usual_threads, items = constants::nonzero_items,
+              tile = threads * items;
+constexpr int scan_threads = constants::nonzero_scan_threads,
+              parts_of_thread = constants::nonzero_parts_of_thread;
 constexpr int most_parts = scan_threads * parts_of_thread;
 
 // Elements are words whose bits in `mask` are all 0 if they are zero: -0 differs from 0 outside of it.

@@ -3,12 +3,14 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "constants.hpp"
 #include "kernels/pictures.hpp"
 
 namespace cuda_backend {
 namespace {
 
-constexpr int tile = 32, rows_at_once = 8;
+constexpr int tile = constants::turned_tile, rows_at_once = constants::turned_rows;
+constexpr int threads = constants::usual_threads;
 constexpr int most_blocks = 65535;  // that a grid counts beside its first dimension
 
 // `batch` matrices of [rows, columns] become [columns, rows].
@@ -48,7 +50,8 @@ void launch_transpose(const OnCard& card, const void* from, void* to, int64_t ba
 }
 
 unsigned blocks_for(int64_t work) {
-  return static_cast<unsigned>(std::clamp<int64_t>((work + 255) / 256, 1, 16384));
+  return static_cast<unsigned>(
+      std::clamp<int64_t>((work + threads - 1) / threads, 1, constants::most_blocks));
 }
 
 // Elements are added to as 16 bytes.
@@ -69,7 +72,7 @@ template <class T> __device__ T sum_of(T a, T b) {
 
 // `inner` elements in a row have the same channel.
 template <class T, class Index>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(threads)
     add_to_channels(T* to, const T* bias, int64_t step, Index count, Index inner, Index channels) {
   const Index stride = static_cast<Index>(gridDim.x) * blockDim.x;
   for (Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
@@ -78,7 +81,7 @@ __global__ void __launch_bounds__(256)
 
 // As that, where a pack has one channel, or neighbouring ones from a multiple of its size on.
 template <class T, class Index>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(threads)
     add_to_packs(T* to, const T* bias, int64_t step, Index count, Index inner, Index channels) {
   using P = Pack<T>;
   const Index stride = static_cast<Index>(gridDim.x) * blockDim.x, packs = count / P::count;
@@ -103,7 +106,7 @@ void launch_bias(const OnCard& card, int64_t inner, int64_t channels, bp::In bia
   const int64_t work = in_packs ? out.numel() / pack : out.numel();
   const unsigned blocks = blocks_for(work);
   auto* const kernel = in_packs ? add_to_packs<T, Index> : add_to_channels<T, Index>;
-  kernel<<<blocks, 256, 0, card.stream()>>>(
+  kernel<<<blocks, threads, 0, card.stream()>>>(
       to, bias.data<T>(), bias.stride(0), static_cast<Index>(out.numel()),
       static_cast<Index>(inner), static_cast<Index>(channels));
 }
@@ -131,14 +134,14 @@ __device__ void round_to(__nv_bfloat16& to, float a) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(256) widen_all(const T* from, float* to, uint64_t count) {
+__global__ void __launch_bounds__(threads) widen_all(const T* from, float* to, uint64_t count) {
   const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
   for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride)
     to[i] = wide_of(from[i]);
 }
 
 template <class T>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(threads)
     add_and_round(const float* from, T* to, const T* bias, int64_t step, uint64_t count,
                   uint64_t inner, uint64_t channels) {
   const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
@@ -147,7 +150,7 @@ __global__ void __launch_bounds__(256)
 }
 
 template <class T> void launch_widen(const OnCard& card, const bp::AnyTensor& from, float* to) {
-  widen_all<<<blocks_for(from.numel()), 256, 0, card.stream()>>>(
+  widen_all<<<blocks_for(from.numel()), threads, 0, card.stream()>>>(
       bp::address_of<const T>(from.handle(), from.byte_offset()), to,
       static_cast<uint64_t>(from.numel()));
 }
@@ -155,7 +158,7 @@ template <class T> void launch_widen(const OnCard& card, const bp::AnyTensor& fr
 template <class T>
 void launch_round(const OnCard& card, int64_t inner, int64_t channels, const float* wide,
                   bp::In bias, bp::Out to) {
-  add_and_round<<<blocks_for(to.numel()), 256, 0, card.stream()>>>(
+  add_and_round<<<blocks_for(to.numel()), threads, 0, card.stream()>>>(
       wide, to.data<T>(), bias.data<T>(), bias.stride(0), static_cast<uint64_t>(to.numel()),
       static_cast<uint64_t>(inner), static_cast<uint64_t>(channels));
 }

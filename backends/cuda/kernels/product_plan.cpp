@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "constants.hpp"
 #include "kernels/fastest_way.hpp"
 
 namespace cuda_backend {
 namespace {
-
-// What NVIDIA advises for Hopper; smaller cards choose algorithms that need less of it.
-constexpr uint64_t most_workspace = uint64_t{32} << 20;
 
 // 16-bit floats and f32 are multiplied into f32, so that sums in parts are joined in f32 too: a scheme that joins them
 // in the output's type would round every part.
@@ -28,12 +26,12 @@ Types types_of(bp::Dtype dtype, bool allow_tf32) {
   return {CUDA_C_64F, CUDA_C_64F, CUBLAS_COMPUTE_64F};
 }
 
-// Below, a product takes microseconds on a large card, and an algorithm's gain less than one.
 bool is_worth_measuring(const Product& p) {
   const auto batch = static_cast<double>(p.batch), m = static_cast<double>(p.m),
              n = static_cast<double>(p.n), k = static_cast<double>(p.k);
   const double operations = 2 * batch * m * n * k, elements = batch * (m * k + k * n + m * n);
-  return operations >= 2e8 || elements >= 8e6;
+  return operations >= constants::measured_product_operations ||
+         elements >= constants::measured_product_elements;
 }
 
 }  // namespace
@@ -92,7 +90,7 @@ size_t find_algorithms(const cublaslt::Library& library, cublasLtHandle_t handle
   };
   const auto alignment = [](int64_t bytes) { return static_cast<uint32_t>(bytes); };
   const bool is_set =
-      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace) &&
+      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, constants::product_workspace) &&
       set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
           uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE}) &&
       set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(product.first_alignment)) &&

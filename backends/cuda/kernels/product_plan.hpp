@@ -7,6 +7,7 @@
 
 #include <backplane/plugin.hpp>
 
+#include "constants.hpp"
 #include "kernels/cublaslt.hpp"
 
 namespace cuda_backend {
@@ -90,7 +91,7 @@ class ProductPlan {
   void settle(size_t algorithm) { choice_.store(algorithm, std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t most_algorithms = 8, open = SIZE_MAX;
+  static constexpr size_t most_algorithms = constants::most_algorithms, open = SIZE_MAX;
 
   void describe(const ProductKey& key);
   void choose_algorithms(cublasLtHandle_t handle, const ProductKey& key);

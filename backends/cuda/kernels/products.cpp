@@ -5,17 +5,19 @@
 #include <iterator>
 #include <string>
 
+#include "constants.hpp"
 #include "kernels/fastest_way.hpp"
 
 namespace cuda_backend {
 namespace {
 
-// By what another algorithm must beat the library's first. What is measured in a burst may change by some percent when a
-// card works for long and its power is the limit, as where each element takes part in many multiplications.
+// By what another algorithm must beat the library's first.
 double least_gain_for(const Product& p) {
   const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
              k = static_cast<double>(p.k);
-  return m * n * k > 256 * (m * k + k * n + m * n) ? 0.95 : 0.98;
+  return m * n * k > constants::uses_at_full_power * (m * k + k * n + m * n)
+             ? constants::product_gain_at_full_power
+             : constants::product_gain;
 }
 
 // What is compared, for the tuner: all numbers of the key.
@@ -62,7 +64,7 @@ bool Products::recall(const ProductKey& key, ProductPlan& plan) {
   const auto found = choices_.find(key);
   if (found != choices_.end() && found->second < plan.num_algorithms())
     plan.settle(found->second);
-  else if (choices_.size() >= most_choices)
+  else if (choices_.size() >= constants::product_choices)
     plan.settle(0);
   return plan.is_settled();
 }

@@ -8,6 +8,7 @@
 
 #include <backplane/plugin.hpp>
 
+#include "constants.hpp"
 #include "kernels/on_card.hpp"
 #include "kernels/product_plan.hpp"
 
@@ -29,9 +30,7 @@ class Products {
   bp::Status run(const bp::Call& call, const OnCard& card, const Product& product);
 
  private:
-  static constexpr size_t capacity = 256;  // about 2 KiB each, and 30 microseconds to make again
-  // Bounds what is kept, and what a program whose shapes are always new spends on measuring.
-  static constexpr size_t most_choices = 1024;
+  static constexpr size_t capacity = constants::product_plans;
 
   struct Hash {
     size_t operator()(const ProductKey& key) const { return hash_of(key); }

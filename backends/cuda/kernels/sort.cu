@@ -5,6 +5,7 @@
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
+#include "constants.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/on_card.hpp"
 #include "kernels/strided.cuh"
@@ -112,19 +113,25 @@ __global__ void __launch_bounds__(threads) sort_line(Lines lines, KeyOf key_of, 
   }
 }
 
-template <class Key> void sort_short(const OnCard& card, const Lines& lines, KeyOf key, int bits) {
-  const auto blocks = static_cast<unsigned>(std::min<int64_t>(lines.count, 1 << 20));
-  if (lines.length <= 512)
-    sort_line<Key, 128, 4><<<blocks, 128, 0, card.stream()>>>(lines, key, bits);
-  else
-    sort_line<Key, 512, 8><<<blocks, 512, 0, card.stream()>>>(lines, key, bits);
-}
+constexpr int short_threads = constants::short_sort_threads,
+              long_threads = constants::long_sort_threads;
+constexpr int64_t longest_of_few_threads = short_threads * constants::short_sort_items;
+constexpr int64_t longest_short_line = long_threads * constants::long_sort_items;
 
-constexpr int64_t longest_short_line = 512 * 8;
+template <class Key> void sort_short(const OnCard& card, const Lines& lines, KeyOf key, int bits) {
+  const auto blocks =
+      static_cast<unsigned>(std::min<int64_t>(lines.count, constants::most_blocks_of_lines));
+  if (lines.length <= longest_of_few_threads)
+    sort_line<Key, short_threads, constants::short_sort_items>
+        <<<blocks, short_threads, 0, card.stream()>>>(lines, key, bits);
+  else
+    sort_line<Key, long_threads, constants::long_sort_items>
+        <<<blocks, long_threads, 0, card.stream()>>>(lines, key, bits);
+}
 
 // ---- Long lines: all at once -------------------------------------------------------------------------
 
-constexpr int sort_threads = 256;
+constexpr int sort_threads = constants::usual_threads;
 
 unsigned sort_blocks_for(int64_t count) {
   return static_cast<unsigned>((count + sort_threads - 1) / sort_threads);
@@ -205,7 +212,7 @@ bp::Status sort_long(const bp::Call& call, const OnCard& card, const Lines& line
   error = sort_pairs(temporary, bytes, keys, places, count, key_bits, stream);
   if (error == cudaSuccess && !in_one) {
     make_line_keys<<<sort_blocks_for(count), sort_threads, 0, stream>>>(lines, places.Current(),
-                                                              line_keys.Current());
+                                                                        line_keys.Current());
     error = sort_pairs(temporary, bytes, line_keys, places, count, line_bits, stream);
   }
   if (error != cudaSuccess) return card.check(error);
@@ -233,8 +240,6 @@ Lines lines_of(bp::In a, int64_t dim, bp::Out values, bp::Out indices) {
   return lines;
 }
 
-// Lines so short are better sorted by a thread each, as generated kernels do.
-constexpr int64_t shortest_line = 32;
 // Places are counted in 32 bits.
 constexpr int64_t most_elements = int64_t{1} << 31;
 
@@ -242,7 +247,7 @@ constexpr int64_t most_elements = int64_t{1} << 31;
 
 bool is_worth_sorting(bp::Call, bp::In a, int64_t dim, bool, bool, bp::Out, bp::Out) {
   const int64_t length = a.ndim() == 0 ? 1 : a.size(static_cast<int32_t>(dim));
-  if (length < shortest_line && a.numel() > length) return false;
+  if (length < constants::shortest_sorted_line && a.numel() > length) return false;
   return length <= longest_short_line || a.numel() < most_elements;
 }
 
@@ -254,7 +259,7 @@ bp::Status sort(bp::Call call, bp::In a, int64_t dim, bool descending, bool, bp:
   // A bool is 0 or 1.
   const int bits = static_cast<int>(a.itemsize()) * 8;
   const KeyOf key = key_of(a.dtype(), bits, descending);
-  if (is_short && (lines.count > 1 || lines.length <= 512)) {
+  if (is_short && (lines.count > 1 || lines.length <= longest_of_few_threads)) {
     if (bits == 64)
       sort_short<uint64_t>(card, lines, key, bits);
     else

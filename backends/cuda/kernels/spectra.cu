@@ -1,16 +1,21 @@
 #include <algorithm>
 
+#include "constants.hpp"
 #include "kernels/spectra.hpp"
 
 namespace cuda_backend {
 namespace {
 
+constexpr int threads = constants::usual_threads;
+
 unsigned blocks_of_numbers(int64_t count) {
-  return static_cast<unsigned>(std::clamp<int64_t>((count + 255) / 256, 1, 16384));
+  return static_cast<unsigned>(
+      std::clamp<int64_t>((count + threads - 1) / threads, 1, constants::most_blocks));
 }
 
 template <class T>
-__global__ void __launch_bounds__(256) multiply_parts(T* numbers, uint64_t count, T even, T odd) {
+__global__ void __launch_bounds__(threads)
+    multiply_parts(T* numbers, uint64_t count, T even, T odd) {
   const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
   for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride)
     numbers[i] *= i % 2 == 0 ? even : odd;
@@ -18,7 +23,7 @@ __global__ void __launch_bounds__(256) multiply_parts(T* numbers, uint64_t count
 
 // `parts`: two for each number.
 template <class T>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(threads)
     settle_parts(T* parts, uint64_t count, uint64_t size, bool is_even, bool conjugates) {
   const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
   for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) {
@@ -32,7 +37,7 @@ __global__ void __launch_bounds__(256)
 
 template <class T>
 void launch_multiply(const OnCard& card, void* numbers, int64_t count, double even, double odd) {
-  multiply_parts<<<blocks_of_numbers(count), 256, 0, card.stream()>>>(
+  multiply_parts<<<blocks_of_numbers(count), threads, 0, card.stream()>>>(
       static_cast<T*>(numbers), static_cast<uint64_t>(count), static_cast<T>(even),
       static_cast<T>(odd));
 }
@@ -40,7 +45,7 @@ void launch_multiply(const OnCard& card, void* numbers, int64_t count, double ev
 template <class T>
 void launch_settle(const OnCard& card, void* halves, int64_t n, int64_t batch, bool conjugates) {
   const int64_t size = n / 2 + 1;
-  settle_parts<<<blocks_of_numbers(size * batch), 256, 0, card.stream()>>>(
+  settle_parts<<<blocks_of_numbers(size * batch), threads, 0, card.stream()>>>(
       static_cast<T*>(halves), static_cast<uint64_t>(size * batch), static_cast<uint64_t>(size),
       n % 2 == 0, conjugates);
 }

@@ -2,6 +2,7 @@
 // products by the host.
 #include <limits>
 
+#include "constants.hpp"
 #include "kernels/cudnn/attention_graph.hpp"
 #include "kernels/cudnn/planner.hpp"
 
@@ -34,9 +35,8 @@ bool lies_right(const bp::AnyTensor& tensor) {
 // Each new shape costs the library a second of compiling, which small problems never earn back; and a sequence that grows
 // by one query a call would pay it each time.
 bool is_worth_compiling(const bp::AnyTensor& query, const bp::AnyTensor& key) {
-  constexpr int64_t least_scores = 1 << 16;
   return query.size(2) > 1 &&
-         query.size(0) * query.size(1) * query.size(2) * key.size(2) >= least_scores;
+         query.size(0) * query.size(1) * query.size(2) * key.size(2) >= constants::attention_scores;
 }
 
 // Versions that compute wrong are left out, as NVIDIA's release notes name them.

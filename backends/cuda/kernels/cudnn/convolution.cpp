@@ -2,6 +2,7 @@
 // otherwise is reordered first.
 #include <algorithm>
 
+#include "constants.hpp"
 #include "kernels/cudnn/planner.hpp"
 #include "kernels/fastest_way.hpp"
 #include "kernels/pictures.hpp"
@@ -96,7 +97,8 @@ bool is_worth_measuring(const Sides& sides) {
   for (int32_t dim = 1; dim < sides.weight.ndim(); ++dim)
     work *= static_cast<double>(sides.weight.size(dim));
   const int64_t elements = sides.large.numel() + sides.small.numel() + sides.weight.numel();
-  return work >= 1e8 || elements >= 8'000'000;
+  return work >= constants::measured_convolution ||
+         elements >= constants::measured_convolution_elements;
 }
 
 // One call: where its tensors lie in the order that all is computed in, and the description for the library.

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "constants.hpp"
 #include "kernels/fastest_way.hpp"
 
 namespace cuda_backend::cudnn {
-namespace {
-
-// By what another way must beat the library's first one: measured in a burst, it may change by some percent.
-constexpr double least_gain = 0.96;
-
-}  // namespace
+namespace {}  // namespace
 
 uint64_t Key::hash() const {
   uint64_t hash = count_;
@@ -43,7 +39,7 @@ Planner::~Planner() {
 
 Planner::Plan& Planner::plan_for(const Problem& problem) {
   if (const auto found = plans_.find(problem.key); found != plans_.end()) return found->second;
-  if (plans_.size() >= most_plans)
+  if (plans_.size() >= constants::graph_plans)
     plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
       return a.second.used < b.second.used;
     }));
@@ -63,13 +59,13 @@ cudnnStatus_t Planner::give(const OnCard& card, const Plan& plan, size_t way,
 
 void Planner::settle(const bp::Call& call, const OnCard& card, const Problem& problem,
                      std::span<const Ways::Binding> bindings, Plan& plan) {
-  const size_t num_ways = plan.ways.prepare(most_ways);
+  const size_t num_ways = plan.ways.prepare(constants::most_ways);
   if (const auto found = choices_.find(problem.key); found != choices_.end()) {
     plan.choice = std::min(found->second, num_ways - 1);
     plan.settled = true;
     return;
   }
-  if (choices_.size() >= most_choices || num_ways == 1) plan.settled = true;
+  if (choices_.size() >= constants::graph_choices || num_ways == 1) plan.settled = true;
   if (plan.settled || !can_measure_on(card.stream())) return;
   uint64_t bytes = 0;
   for (size_t way = 0; way < num_ways; ++way)
@@ -79,7 +75,7 @@ void Planner::settle(const bp::Call& call, const OnCard& card, const Problem& pr
   if (cudaStreamSynchronize(card.stream()) != cudaSuccess) return;
   const Comparison comparison{
       "cuDNN " + std::to_string(library_.version()) + " " + problem.name + problem.key.text(),
-      num_ways, least_gain};
+      num_ways, constants::graph_gain};
   const auto run_once = [&](size_t way) {
     return give(card, plan, way, bindings, workspace) == CUDNN_STATUS_SUCCESS;
   };

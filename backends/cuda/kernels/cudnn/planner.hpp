@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "constants.hpp"
 #include "kernels/cudnn/ways.hpp"
 #include "kernels/on_card.hpp"
 
@@ -70,9 +71,6 @@ class Planner {
                  std::span<const Ways::Binding> bindings);
 
  private:
-  // Bounds what is kept, and what a program whose shapes are always new spends on measuring.
-  static constexpr size_t most_plans = 512, most_choices = 4096, most_ways = 8;
-
   struct Hash {
     size_t operator()(const Key& key) const { return key.hash(); }
   };

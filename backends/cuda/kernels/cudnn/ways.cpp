@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "constants.hpp"
+
 namespace cuda_backend::cudnn {
 namespace {
-
-// A way that needs more must not push what the application keeps out of the card, unless there is no other.
-constexpr uint64_t most_workspace = uint64_t{1} << 30;
 
 // Whether the list that a descriptor keeps under this name holds `note`.
 template <class Note>
@@ -90,7 +89,8 @@ size_t Ways::prepare(size_t count) {
       int64_t bytes = 0;
       plan.read(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &bytes);
       const auto needed = static_cast<uint64_t>(bytes);
-      (needed <= most_workspace ? ready_ : put_off_).push_back({std::move(plan), needed});
+      (needed <= constants::graph_workspace ? ready_ : put_off_)
+          .push_back({std::move(plan), needed});
     } catch (const Refused& refused) {
       end_unless_refused(library_, refused, name_);
     }

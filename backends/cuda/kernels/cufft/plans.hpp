@@ -8,6 +8,7 @@
 
 #include <backplane/plugin.hpp>
 
+#include "constants.hpp"
 #include "kernels/cufft/library.hpp"
 #include "kernels/on_card.hpp"
 
@@ -55,7 +56,8 @@ class Plans {
   std::shared_ptr<Plan> plan_for(const Lines& lines, bool is_recorded);
 
  private:
-  static constexpr size_t capacity = 64, most_recorded = 256;
+  static constexpr size_t capacity = constants::fourier_plans,
+                          most_recorded = constants::recorded_fourier_plans;
 
   struct Entry {
     Lines lines{};

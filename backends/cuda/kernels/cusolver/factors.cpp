@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "constants.hpp"
 #include "kernels/cusolver/solver.hpp"
 #include "kernels/matrices.hpp"
 
@@ -19,12 +20,16 @@ int64_t count_of(const bp::AnyTensor& a) {
   return a.numel() / (rows_of(a) * columns_of(a));
 }
 
+// Its `orgqr` counts elements, and those of its work areas, in ints, as LAPACK does.
+constexpr int64_t largest_size = 16000;
+
 bool is_worth_it(const bp::AnyTensor& a) {
-  constexpr int64_t least_size = 32, largest_size = 16000, most_matrices = 256;
   if (a.numel() == 0) return false;
   const auto [least, most] = std::minmax({rows_of(a), columns_of(a)});
-  return least >= least_size && most <= largest_size &&
-         count_of(a) <= std::min(most_matrices, least / 8) && library() != nullptr;
+  return least >= constants::least_factored && most <= largest_size &&
+         count_of(a) <=
+             std::min(constants::most_factored, least / constants::size_for_each_factored) &&
+         library() != nullptr;
 }
 
 // The batch without the last two dimensions.
