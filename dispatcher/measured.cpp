@@ -13,11 +13,10 @@
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "constants.hpp"
+
 namespace bp {
 namespace {
-
-// Elements of all tensors of a call: below it, the first measurement costs more than the choice can give back.
-constexpr std::int64_t least_elements = std::int64_t{1} << 15;
 
 std::atomic<KernelChooser> chooser{nullptr};
 
@@ -70,7 +69,7 @@ bool is_worth_it(const Frame& frame) {
     for (std::int64_t size : IntList(frame.inferred.outputs[i].shape)) of_result *= size;
     elements += of_result;
   }
-  return elements >= least_elements;
+  return elements >= constants::measured_elements;
 }
 
 // May this call be done several times, and waited for?

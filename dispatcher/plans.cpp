@@ -14,16 +14,10 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "plan_key.hpp"
 
 namespace bp {
-namespace {
-
-// Of one kernel: a network's layers and a few sizes of batches. A plan is some hundred bytes, and what the kernel keeps.
-constexpr std::size_t most_plans = 256;
-
-}  // namespace
-
 enum class PlanState : std::uint32_t {
   in_the_making,  // by one thread; others wait
   ready,
@@ -153,7 +147,7 @@ PlanCache::Found PlanCache::find_or_add(const Candidate& candidate, Frame& frame
   if (it == plans_.end() || it->second->key != key) {
     found.plan = std::make_shared<Plan>(candidate, frame.record, std::move(key));
     found.is_new = true;
-    if (it == plans_.end() && plans_.size() >= most_plans) it = longest_unused();
+    if (it == plans_.end() && plans_.size() >= constants::plans_of_kernel) it = longest_unused();
     if (it != plans_.end()) found.pushed_out = take_out(it);
     plans_.emplace(hash, found.plan);
   } else {

@@ -9,14 +9,12 @@
 #include <backplane/runtime/extensions.hpp>
 #include <backplane/runtime/log.hpp>
 
+#include "constants.hpp"
 #include "kernel_table.hpp"
 #include "living_chains.hpp"
 
 namespace bp {
 namespace {
-
-// Operators for one backend that cannot release their kernels: each stays as long as the process.
-constexpr int most_that_stay = 1024;
 
 struct Maker {
   Backend* backend = nullptr;
@@ -44,12 +42,12 @@ Programs& programs() {
 
 // May this operator stay for the plugin's sake?
 bool may_stay(Maker& maker, const Operator& op) {
-  if (maker.num_that_stay < most_that_stay) return true;
-  if (maker.num_that_stay++ == most_that_stay)
+  if (maker.num_that_stay < constants::chains_that_stay) return true;
+  if (maker.num_that_stay++ == constants::chains_that_stay)
     log_warning(
         fmt::format("{}: no kernel for '{}' and what is joined after it: its '{}' cannot release "
                     "kernels, and has {} of them",
-                    maker.backend->name, op.name(), BP_PROGRAM, most_that_stay));
+                    maker.backend->name, op.name(), BP_PROGRAM, constants::chains_that_stay));
   return false;
 }
 

@@ -14,6 +14,7 @@
 #include <backplane/runtime/log.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "kernel_table.hpp"
 #include "level_bounds.hpp"
 #include "living_chains.hpp"
@@ -27,7 +28,6 @@ namespace {
 // Joined operators have numbers of their own, none twice as long as there are others: an error that comes out late names
 // the operator of its call or none.
 constexpr std::uint32_t first_joined = 1u << 23, end_of_numbers = (1u << 24) - 1;
-constexpr std::size_t most_former = 1024;
 
 struct Registry {
   std::mutex mutex;
@@ -373,7 +373,7 @@ void unregister_joined(Joined& joined) {
   {
     const std::lock_guard lock(r.mutex);
     r.former_joined.emplace_back(joined.id, joined.name());
-    if (r.former_joined.size() > most_former) r.former_joined.pop_front();
+    if (r.former_joined.size() > constants::former_chains) r.former_joined.pop_front();
     r.by_name.erase(joined.name());
     r.joined.erase(joined.id);
     r.offered.erase(r.offered.lower_bound({joined.id, 0}),

@@ -6,6 +6,7 @@
 #include <backplane/runtime/extensions.hpp>
 #include <backplane/runtime/quiet.hpp>
 
+#include "constants.hpp"
 #include "counter_slots.hpp"
 #include "number_bytes.hpp"
 
@@ -118,9 +119,9 @@ void submit::fill(const Tensor& target, const Scalar& value) {
 }
 
 bool submit::fill_small(const Tensor& target, const Scalar& value) {
-  constexpr std::uint64_t most_bytes = 1024;  // beyond it a kernel is as fast
   const TensorImpl& impl = *target.impl();
-  if (target.nbytes() > most_bytes || impl.abi.space != 0 || recorder()) return false;
+  if (target.nbytes() > constants::filled_in_place_bytes || impl.abi.space != 0 || recorder())
+    return false;
   if (!impl.storage || !impl.storage->host_readable || !device_record(target.device()).synchronous)
     return false;
   unsigned char element[16];

@@ -17,13 +17,14 @@
 #include <backplane/runtime/log.hpp>
 #include <backplane/tuning/kept_files.hpp>
 
+#include "constants.hpp"
+
 namespace bp::kept_files {
 namespace {
 
 namespace fs = std::filesystem;
 using loading::Sha256;
 
-constexpr std::uint64_t default_limit = std::uint64_t{512} << 20;
 constexpr std::size_t digits = 64;  // of a SHA-256, and so of a file's name
 
 // At the beginning of each file. The sum is of the bytes that follow.
@@ -54,7 +55,7 @@ std::uint64_t limit_bytes() {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
   if (error == std::errc() && stop == text.data() + text.size()) return limit;
   if (!text.empty()) warn_of_variable("BACKPLANE_CACHE_BYTES", text, "a whole number of bytes");
-  return default_limit;
+  return constants::kept_bytes;
 }
 
 // Says each trouble once: it would come with every kernel.
@@ -209,7 +210,7 @@ std::vector<Entry> list(const fs::path& place) {
 
 // Another process may be about to rename it; unless that has ended too early.
 bool is_being_written(const Entry& entry) {
-  return entry.is_aside && entry.used.tv_sec > time(nullptr) - 3600;
+  return entry.is_aside && entry.used.tv_sec > time(nullptr) - constants::unfinished_seconds;
 }
 
 // Deletes what was used longest ago until a tenth of the limit is free again, so that this is seldom. Returns
@@ -222,7 +223,7 @@ std::uint64_t shrink(const fs::path& place, std::uint64_t limit) {
     return std::tuple(!a.is_aside, a.used.tv_sec, a.used.tv_nsec) <
            std::tuple(!b.is_aside, b.used.tv_sec, b.used.tv_nsec);
   });
-  const std::uint64_t wanted = bytes > limit ? limit - limit / 10 : limit;
+  const std::uint64_t wanted = bytes > limit ? limit - limit / constants::freed_part : limit;
   for (const Entry& entry : entries) {
     if (is_being_written(entry)) continue;
     if (bytes <= wanted && !entry.is_aside) break;
@@ -235,7 +236,6 @@ std::uint64_t shrink(const fs::path& place, std::uint64_t limit) {
 // Keeps the folder within its limit without listing it at each write: this process counts what it adds,
 // and looks again now and then, since others add too.
 void account(const fs::path& place, std::uint64_t added) {
-  constexpr int often = 64;
   static std::mutex mutex;
   static fs::path counted;
   static std::uint64_t bytes = 0;
@@ -243,7 +243,7 @@ void account(const fs::path& place, std::uint64_t added) {
   const std::lock_guard lock(mutex);
   bytes += added;
   const std::uint64_t limit = limit_bytes();
-  if (place == counted && bytes <= limit && ++writes < often) return;
+  if (place == counted && bytes <= limit && ++writes < constants::writes_between_looks) return;
   counted = place;
   writes = 0;
   bytes = shrink(place, limit);

@@ -7,14 +7,10 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "constants.hpp"
+
 namespace bp::tuner {
 namespace {
-
-constexpr int num_rounds = 3, most_rounds = 12;
-// A way that is this much slower at the first look is not looked at again.
-constexpr double hopeless = 1.3;
-// Two samples of the same work on a quiet machine are no further apart.
-constexpr double quiet = 1.05;
 
 class Stopwatch {
  public:
@@ -33,7 +29,7 @@ struct Shortest {
     next = std::min(next, std::max(best, seconds));
     best = std::min(best, seconds);
   }
-  bool agree() const { return next <= best * quiet; }
+  bool agree() const { return next <= best * constants::quiet; }
 };
 
 class Race {
@@ -55,7 +51,7 @@ class Race {
       }
       if (2 * spent_.seconds() - before > question_.budget_seconds) break;
     }
-    const double limit = times_[fastest()].best * hopeless;
+    const double limit = times_[fastest()].best * constants::hopeless;
     std::erase_if(ways_, [&](std::size_t way) { return way != 0 && times_[way].best > limit; });
     return true;
   }
@@ -63,9 +59,10 @@ class Race {
   // In turns, so that what else the machine does hits all of them.
   void run_rounds(bool careful) {
     if (ways_.size() < 2) return;
-    for (int round = 1; round < (careful ? most_rounds : num_rounds); ++round) {
+    for (int round = 1; round < (careful ? constants::most_rounds : constants::usual_rounds);
+         ++round) {
       if (spent_.seconds() >= question_.budget_seconds) return;
-      if (round >= num_rounds && was_quiet()) return;
+      if (round >= constants::usual_rounds && was_quiet()) return;
       for (const std::size_t way : ways_) run(way);
     }
   }

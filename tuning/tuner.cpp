@@ -15,6 +15,7 @@
 #include <backplane/tuning/kept_files.hpp>
 #include <backplane/tuning/tuner.hpp>
 
+#include "constants.hpp"
 #include "decision_text.hpp"
 #include "race.hpp"
 
@@ -111,7 +112,7 @@ std::optional<std::size_t> find_or_begin(const std::string& key, double most_sec
       if (known.is_made) return known.way;
       if (known.by == std::this_thread::get_id() || Clock::now() > until) return 0;
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    std::this_thread::sleep_for(std::chrono::microseconds(constants::answer_look_us));
   }
 }
 
@@ -146,9 +147,8 @@ std::optional<std::size_t> decide(const Question& question, const Find& find) {
 
 std::size_t ask(Question question, const Find& find) {
   if (question.num_ways < 2 || mode() == Mode::off || deterministic()) return 0;
-  constexpr double long_enough = 30;  // seconds
   if (mode() == Mode::patient)
-    question.budget_seconds = std::max(question.budget_seconds, long_enough);
+    question.budget_seconds = std::max(question.budget_seconds, constants::patient_seconds);
   const std::string key = fmt::format("{}\n{}", question.what, question.identity);
   // A throw out of here would leave the decision to be made forever.
   try {

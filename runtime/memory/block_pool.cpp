@@ -4,17 +4,9 @@
 #include <new>
 #include <utility>
 
+#include "constants.hpp"
+
 namespace bp {
-namespace {
-
-// What is left over by a large request below this stays with it: such pieces would seldom be used.
-constexpr std::uint64_t least_large_rest = std::uint64_t{1} << 20;
-
-// How many blocks of one list are looked at for a better fit.
-constexpr int max_looked_at = 32;
-
-}  // namespace
-
 // Eight bits of index: the power of two, and the two bits below the leading one.
 unsigned FreeBlocks::bin_of(std::uint64_t bytes) {
   const unsigned power = static_cast<unsigned>(std::bit_width(bytes)) - 1;
@@ -56,7 +48,7 @@ PoolBlock* FreeBlocks::find(std::uint64_t bytes, std::uint64_t at_most) const {
     for (PoolBlock* block = bins_[bin]; block; block = block->next) {
       if (block->bytes < bytes) continue;
       if (!best || block->bytes < best->bytes) best = block;
-      if (best->bytes == bytes || (!all && ++looked_at == max_looked_at)) break;
+      if (best->bytes == bytes || (!all && ++looked_at == constants::looked_at)) break;
     }
     if (best) return best->bytes <= at_most ? best : nullptr;
     if (bin + 1 == num_bins) break;
@@ -111,7 +103,7 @@ void BlockPool::split(PoolBlock& block, std::uint64_t bytes) {
   const std::uint64_t rest = block.bytes - bytes;
   const PoolKind kind = block.segment->kind;
   if (kind == PoolKind::whole || rest < granule_) return;
-  if (kind == PoolKind::large && rest < least_large_rest) return;
+  if (kind == PoolKind::large && rest < constants::least_rest) return;
   PoolBlock* upper = new_block();
   if (!upper) return;
   upper->handle = block.handle;

@@ -9,29 +9,22 @@
 #include <backplane/runtime/quiet.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
+
 namespace bp {
 namespace {
 
-constexpr std::uint64_t kib = 1 << 10;
-constexpr std::uint64_t mib = 1 << 20;
-
-// Requests up to the first share segments of the second size; those up to the third share segments
-// of the fourth; larger ones get their own.
-constexpr std::uint64_t small_request = 1 * mib;
-constexpr std::uint64_t small_segment = 2 * mib;
-constexpr std::uint64_t medium_request = CachingAllocator::largest_shared;
-constexpr std::uint64_t medium_segment = 16 * mib;
-constexpr std::uint64_t huge_page = 2 * mib;
+constexpr std::uint64_t usual_page = 4 << 10, huge_page = 2 << 20;
 constexpr std::uint64_t largest_request = std::uint64_t{1} << 62;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t to) {
   return (bytes + to - 1) / to * to;
 }
 
-// For allocations that cannot be cut: eight sizes to each power of two, so that one fits the next
-// tensor of nearly its size.
+// For allocations that cannot be cut.
 std::uint64_t round_whole(std::uint64_t bytes) {
-  const std::uint64_t step = std::max<std::uint64_t>(std::bit_floor(bytes) / 8, 64);
+  const std::uint64_t step = std::max<std::uint64_t>(std::bit_floor(bytes) / constants::whole_sizes,
+                                                     constants::least_whole_step);
   return round_up(bytes, step);
 }
 
@@ -52,7 +45,8 @@ CachingAllocator::CachingAllocator(DeviceState& device, const SpaceState* space)
       name_(space ? fmt::format("{} {}", device.name, space->name) : device.name),
       small_blocks_(*this, prototype_, device.info),
       has_stream_memory_(!space && extensions_of(device).stream_memory.allocate),
-      pool_(std::max<std::uint64_t>(512, device.info.offset_alignment), prototype_) {
+      pool_(std::max<std::uint64_t>(constants::least_granule, device.info.offset_alignment),
+            prototype_) {
   prototype_.device = device.device;
   prototype_.space = space ? static_cast<std::uint8_t>(space->index) : 0;
   prototype_.host_readable = space ? space->host_visible : device.host_readable;
@@ -92,7 +86,7 @@ CachingAllocator::Request CachingAllocator::plan(StreamImpl& stream, std::uint64
 void CachingAllocator::plan_piece(Request& request) const {
   const std::uint64_t granule = pool_.granule();
   request.bytes = round_up(request.asked, granule);
-  request.kind = request.bytes <= small_request ? PoolKind::small : PoolKind::large;
+  request.kind = request.bytes <= constants::small_request ? PoolKind::small : PoolKind::large;
   if (request.bytes > most()) {
     // The device's largest allocation is not a multiple of the granule: nothing is cut off this one.
     request.bytes = request.segment_bytes = request.least_bytes = request.asked;
@@ -100,10 +94,10 @@ void CachingAllocator::plan_piece(Request& request) const {
   }
   if (!is_main())  // which may be small: nothing is taken that nobody has asked for
     request.segment_bytes = request.bytes;
-  else if (request.bytes <= small_request)
-    request.segment_bytes = small_segment;
-  else if (request.bytes <= medium_request)
-    request.segment_bytes = medium_segment;
+  else if (request.bytes <= constants::small_request)
+    request.segment_bytes = constants::small_segment;
+  else if (request.bytes <= constants::medium_request)
+    request.segment_bytes = constants::medium_segment;
   else
     request.segment_bytes = round_up(request.bytes, huge_page);
   request.segment_bytes = std::min(request.segment_bytes, most() / granule * granule);
@@ -203,7 +197,7 @@ PoolBlock* CachingAllocator::grow(Request& request) {
 std::uint64_t CachingAllocator::alignment_of(std::uint64_t segment_bytes) const {
   const std::uint64_t needed = std::max<std::uint64_t>(device_.info.offset_alignment, 64);
   if (!prototype_.host_readable || !is_main()) return needed;
-  return std::max(needed, segment_bytes >= huge_page ? huge_page : 4 * kib);
+  return std::max(needed, segment_bytes >= huge_page ? huge_page : usual_page);
 }
 
 // Null when there is no memory for it, whichever allocator says so.

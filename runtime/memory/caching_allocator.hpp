@@ -18,9 +18,6 @@ namespace bp {
 // One for each memory of an open device. Threads: any. Calls no plugin while it holds its lock.
 class CachingAllocator {
  public:
-  // Larger requests get memory of their own.
-  static constexpr std::uint64_t largest_shared = 8 << 20;
-
   explicit CachingAllocator(DeviceState& device,
                             const SpaceState* space = nullptr);  // null: main memory
   // Gives everything back to where it came from. All streams of the device are idle.

@@ -7,6 +7,7 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "devices/core_mutex.hpp"
 
 namespace bp {
@@ -14,8 +15,6 @@ namespace {
 
 constexpr std::uint64_t header_bytes = 64;
 constexpr std::uint64_t page = 4096;
-// Freed memory beyond this goes back to the system at once.
-constexpr std::uint64_t most_cached = std::uint64_t{256} << 20;
 constexpr unsigned num_bins = 256;
 
 // Lies just before what the caller gets.
@@ -51,7 +50,7 @@ struct SizeClass {
   std::uint64_t bytes;
 };
 SizeClass size_class(std::uint64_t bytes) {
-  bytes = std::max<std::uint64_t>(bytes, 256);
+  bytes = std::max<std::uint64_t>(bytes, constants::least_host_bytes);
   const std::uint64_t step = std::bit_floor(bytes) / 4;
   const std::uint64_t rounded = (bytes + step - 1) / step * step;
   const unsigned power = static_cast<unsigned>(std::bit_width(rounded)) - 1;
@@ -181,7 +180,7 @@ void release_host(void* ptr) {
     MemoryStatistics& counted = pool.counted;
     ++counted.num_releases;
     counted.allocated_bytes -= header.bytes;
-    if (!odd && pool.cached_bytes + header.bytes <= most_cached) {
+    if (!odd && pool.cached_bytes + header.bytes <= constants::cached_host_bytes) {
       Header*& bin = pool.free[header.paged][header.bin];
       header.next = bin;
       bin = &header;

@@ -8,6 +8,7 @@
 
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "devices/thread_list.hpp"
 #include "memory/caching_allocator.hpp"
 
@@ -32,7 +33,6 @@ namespace {
 
 constexpr std::size_t slab_page = 4096;
 constexpr std::uint32_t max_blocks = slab_page / sizeof(SmallBlock) - 1;
-constexpr std::uint64_t wanted_slab_bytes = 32 << 10;
 static_assert(sizeof(SmallBlock) == 64 && sizeof(Slab) == 64);
 
 Slab& slab_of(SmallBlock& block) {
@@ -43,12 +43,13 @@ constexpr std::uint64_t bytes_of(std::uint32_t size_class) {
   return size_class * ThreadCache::step;
 }
 
-// How many free blocks of a class a thread keeps: 128 KiB of them, but 32 to 128 blocks.
+// How many free blocks of a class a thread keeps.
 constexpr auto cache_limits = [] {
   std::array<std::uint32_t, ThreadCache::num_classes> limits{};
   for (std::uint32_t k = 0; k < limits.size(); ++k)
-    limits[k] = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>((128 << 10) / std::max<std::uint64_t>(bytes_of(k), 1), 32, 128));
+    limits[k] = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+        constants::thread_cache_bytes / std::max<std::uint64_t>(bytes_of(k), 1),
+        constants::least_cached_blocks, constants::most_cached_blocks));
   return limits;
 }();
 
@@ -174,8 +175,8 @@ void SmallBlocks::add_slab(OwnedCache& cache, std::uint32_t size_class) {
   if (size_class == 0)
     wanted = max_blocks;
   else if (may_cut_)
-    wanted = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(wanted_slab_bytes / stride, 4, max_blocks));
+    wanted = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+        constants::slab_bytes / stride, constants::least_slab_blocks, max_blocks));
   Slab* slab = nullptr;
   try {
     slab = make_slab(size_class, wanted);

@@ -6,6 +6,7 @@
 #include <backplane/runtime/quiet.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "memory/caching_allocator.hpp"
 
 namespace bp {
@@ -13,7 +14,8 @@ namespace bp {
 // Never for a graph, whose memory stays where it is, nor while the device records the stream, of whose recording it would be
 // a part. With a limit, since what the backend keeps is not counted.
 bool CachingAllocator::goes_by_stream(const Request& request) {
-  if (request.bytes <= largest_shared || !has_stream_memory_.load(std::memory_order_relaxed))
+  if (request.bytes <= constants::medium_request ||
+      !has_stream_memory_.load(std::memory_order_relaxed))
     return false;
   const StreamState& stream = state_of(*request.stream);
   if (stream.pool_of || stream.is_recorded.load(std::memory_order_relaxed) || is_gone(stream))

@@ -8,6 +8,7 @@
 #include <backplane/runtime/semaphore.hpp>
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "devices/device_state.hpp"
 
 namespace bp {
@@ -99,7 +100,7 @@ void wait_on_host(const SemaphoreState& state, std::uint64_t value) {
   // Whoever raises it tells nobody.
   const std::atomic_ref<std::uint64_t> number(*state.number);
   while (number.load(std::memory_order_acquire) < value)
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    std::this_thread::sleep_for(std::chrono::microseconds(constants::semaphore_look_us));
 }
 
 void raise_on_host(const SemaphoreState& state, std::uint64_t value) {

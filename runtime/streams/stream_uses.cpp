@@ -7,6 +7,7 @@
 
 #include <backplane/tensor/check.hpp>
 
+#include "constants.hpp"
 #include "memory/caching_allocator.hpp"
 
 namespace bp {
@@ -49,7 +50,7 @@ class Busy {
   }
 
  private:
-  std::array<const StreamState*, 16> streams_{};
+  std::array<const StreamState*, constants::remembered_busy> streams_{};
   std::size_t count_ = 0;
 };
 
