@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "constants.hpp"
 #include "device.hpp"
 
 namespace level_zero {
@@ -96,10 +97,9 @@ ze_result_t Lists::make_queue() {
 
 // Any that is not running, from the one used longest ago on.
 ze_result_t Lists::open(Regular*& regular) {
-  constexpr size_t most_lists = 256;
   for (size_t i = 0; i < regular_.size(); ++i) {
     Regular& each = *regular_[next_];
-    const bool is_last = regular_.size() >= most_lists;
+    const bool is_last = regular_.size() >= constants::most_lists;
     next_ = (next_ + 1) % regular_.size();
     if (each.is_running) {
       const ze_result_t result = loader.zeFenceHostSynchronize(each.over, is_last ? UINT64_MAX : 0);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "constants.hpp"
 #include "device.hpp"
 
 namespace level_zero {
@@ -23,9 +24,7 @@ bp::Result<Mark> Marks::take() {
 }
 
 ze_event_handle_t Marks::reuse() {
-  // Those that were retired first are signalled first, up to the order of streams.
-  constexpr size_t most_looks = 4;
-  for (size_t looks = std::min(retired_.size(), most_looks); looks > 0; --looks) {
+  for (size_t looks = std::min(retired_.size(), constants::looked_at_events); looks > 0; --looks) {
     ze_event_handle_t event = retired_.front();
     retired_.pop_front();
     if (loader.zeEventQueryStatus(event) == ZE_RESULT_SUCCESS &&
@@ -37,11 +36,11 @@ ze_event_handle_t Marks::reuse() {
 }
 
 ze_result_t Marks::make(ze_event_handle_t& event) {
-  const auto index = static_cast<uint32_t>(events_.size() % pool_events);
-  if (index == 0 && pools_.size() * pool_events == events_.size()) {
+  const auto index = static_cast<uint32_t>(events_.size() % constants::events_of_pool);
+  if (index == 0 && pools_.size() * constants::events_of_pool == events_.size()) {
     auto wanted = describe<ze_event_pool_desc_t>(ZE_STRUCTURE_TYPE_EVENT_POOL_DESC);
     wanted.flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE | ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP;
-    wanted.count = pool_events;
+    wanted.count = constants::events_of_pool;
     ze_event_pool_handle_t pool = nullptr;
     const ze_result_t result =
         loader.zeEventPoolCreate(device_.context(), &wanted, 0, nullptr, &pool);

@@ -27,8 +27,6 @@ class Marks {
   bp::Result<Mark> take();
 
  private:
-  static constexpr uint32_t pool_events = 64;
-
   // Null: none is free.
   ze_event_handle_t reuse();
   ze_result_t make(ze_event_handle_t& event);

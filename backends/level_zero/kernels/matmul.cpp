@@ -5,6 +5,7 @@
 #include <backplane/extensions/compiler.h>
 #include <backplane/plugin.hpp>
 
+#include "constants.hpp"
 #include "device.hpp"
 #include "kernels/modules.hpp"
 #include "module.hpp"
@@ -19,15 +20,11 @@ struct MatmulValues {
 };
 enum MatmulConstant : uint32_t { height_constant = 0, vectors_constant = 1 };
 
-// What a work-item holds in registers: of each row, `vectors` times 8 results.
-struct MatmulBlock {
-  uint32_t height, vectors;
-};
+using constants::MatmulBlock;
 
-// A processor's 16 to 32 vector registers take 8 or 16 sums, their factors and a row; a GPU's work-item has fewer.
 MatmulBlock matmul_block(const bp_compiler_info& info) {
-  if (info.shape == BP_SHAPE_GPU) return {4, 1};
-  return info.vector_bytes >= 64 ? MatmulBlock{8, 2} : MatmulBlock{4, 2};
+  if (info.shape == BP_SHAPE_GPU) return constants::block_of_gpu;
+  return info.vector_bytes >= 64 ? constants::block_of_64_bytes : constants::block_of_fewer_bytes;
 }
 
 // The kernel of one device, made at the first call.

@@ -6,6 +6,7 @@
 
 #include <backplane/plugin.hpp>
 
+#include "constants.hpp"
 #include "device.hpp"
 #include "kernels/clblast.hpp"
 
@@ -46,14 +47,11 @@ bool is_of_use() {
   return false;
 }
 
-// Small products are over before CLBlast has chosen its kernel.
-constexpr uint64_t least_multiplications = uint64_t{1} << 18;
-
 bool takes(bp::Stream stream, bp::In a, bp::In b, bp::Out c) {
   auto& device = stream.device<Device>();
   Product product;
   if (!is_allowed_on(device.id()) || !describe(device.memory(), a, b, c, product)) return false;
-  if (product.m * product.n * product.k < least_multiplications) return false;
+  if (product.m * product.n * product.k < constants::offered_product) return false;
   return device.queue_of(stream.native<Queue>()).recording() == nullptr;
 }
 
