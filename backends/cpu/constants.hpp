@@ -1,5 +1,6 @@
 // What was measured and not derived: from which sizes on a way pays, and how large pieces are. Each with its unit, what it trades and the
-// machine on which it was chosen: Zen 5 (EPYC, two cores), Xeon (Sapphire Rapids with AMX, two cores), or both. They are right
+// machine on which it was chosen: Zen 5 (EPYC, two cores), Xeon (Sapphire Rapids with AMX, two cores), or both; or "not measured", where
+// nobody compared it with other values. They are right
 // where the tuner has decided nothing else (choices.hpp). What follows from hardware or mathematics stays where it is used.
 #pragma once
 
@@ -27,6 +28,13 @@ inline constexpr int64_t loop_products = 1 << 16;       // multiplications by ou
 inline constexpr int64_t product_work = 1 << 17;        // multiplications of a product by oneDNN
 inline constexpr int64_t convolution_work = 1 << 17;    // the same of a convolution
 inline constexpr int64_t recurrence_work = 1 << 17;     // of one step of a recurrent layer
+// Not measured:
+inline constexpr int64_t averaged_elements = 1
+                                             << 14;  // read for windows by our own average pooling
+inline constexpr int64_t gradient_sums = 1 << 14;    // of parts' gradients that are added up
+inline constexpr int64_t selected_bytes = 1 << 16;   // of blocks that index_select copies
+// Of a pointwise program: this divided by its steps' cost and one, but no fewer than the second.
+inline constexpr int64_t pointwise_work = 1 << 16, pointwise_elements = 1 << 12;
 
 // Parts for each thread: one that comes late leaves some to the others, and each part costs a call of oneDNN (both).
 inline constexpr int64_t product_parts = 2, convolution_parts = 2;
@@ -43,6 +51,18 @@ inline constexpr int64_t streamed_bytes = int64_t{20} << 20;
 // Bytes of a row that softmax keeps in a scratch of its own, to write its result past the caches: the second cache has
 // 1 to 2 MB (both).
 inline constexpr int64_t softmax_scratch_bytes = 64 << 10;
+// Bytes of a tile, which a register of a pointwise program holds: its few registers lie in the first cache, and the cost of going
+// from step to step is spread over at least 256 elements (not measured).
+inline constexpr int64_t tile_bytes = 2048;
+// Bytes of a tile whose results go past the caches: short ones let these writes overlap with the next computations. And bytes of a row
+// from which they do (not measured).
+inline constexpr int64_t streamed_tile_bytes = 1024, streamed_row_bytes = 1024;
+// Elements of a row from which a tile is a piece of one row; several shorter ones are gathered into one. And tiles of a piece of
+// a row, for threads to share (not measured).
+inline constexpr int64_t row_of_tiles = 128, tiles_of_piece = 32;
+// Elements that are converted by way of another dtype at a time, whose middle lies in the first cache; and those whose
+// conversion, or quotient by way of f64, is tried as vectors, all of them: one too large makes the rest slow (not measured).
+inline constexpr int64_t converted_elements = 256, tried_conversions = 64, tried_quotients = 64;
 // Columns that softmax takes together, four lines of a cache of f32, and how long they may be for such a block to stay in the
 // second cache (Xeon without AMX).
 inline constexpr int64_t softmax_columns = 64, softmax_longest_column = 1 << 12;
@@ -56,6 +76,16 @@ inline constexpr int64_t reduction_tile = 512, reduction_columns = 2048;
 // A long reduction is cut into parts of at least so many elements, at most so many: the cut decides about bits and so does not depend on
 // the number of threads (Zen 5).
 inline constexpr int64_t reduction_part = 1 << 16, reduction_parts = 128;
+// Elements of a tile of argmax; and elements whose norm is taken at once in lists of tensors: the cut decides about bits (not
+// measured).
+inline constexpr int64_t argmax_tile = 512, list_norm_elements = 1 << 14;
+// Windows that pooling takes together, whose places lie in the first cache; neighbouring lines that scatter_add goes through
+// together; and elements of each line that Fourier transforms move at a time: lines of a cache (not measured).
+inline constexpr int64_t pooled_windows = 256, scattered_columns = 64, moved_elements = 16;
+// Counters that random numbers are computed from at a time; and rows and columns of a tile of a matrix that LAPACK gets by columns
+// (not measured).
+inline constexpr int random_counters = 64;
+inline constexpr int64_t turned_matrix_tile = 16;
 // Rows whose gradients norms add up at a time, and lines that scans take at once: a line of a cache for each (Zen 5).
 inline constexpr int64_t norm_rows = 32, scan_lines = 32;
 // Lines along memory that scans take in turns, since each addition waits for the one before it (Xeon without AMX).
@@ -65,6 +95,13 @@ inline constexpr int64_t scan_rows = 4;
 inline constexpr int64_t reduction_fetch_bytes = 2048;
 // Blocks of our own products: panels of the depth fit the first cache, three blocks the second (Zen 5).
 inline constexpr int64_t loop_rows = 192, loop_columns = 192, loop_depth = 128;
+// Blocks of products on AMX: panels of 32 columns, steps of k, and rows of which a block's sums lie in memory between two cuts of k.
+// 128 columns of at most 2048 steps, twice, are half of a second cache of 2 MiB; 192 and 256 columns were slower (Xeon).
+inline constexpr int64_t amx_panels = 4, amx_depth = 2048, amx_rows = 4096;
+// The same of f32 in three parts: in these blocks, 768 KiB, b stays in a second cache of 2 MiB while rows of a pass (Xeon).
+inline constexpr int64_t split_panels = 8, split_depth = 512, split_rows = 2048;
+// Queries and keys of a block of attention: with its factors it fits into the second cache (not measured).
+inline constexpr int64_t attention_queries = 72, attention_keys = 128;
 // Pairs of rows that packing for AMX fetches ahead (Xeon).
 inline constexpr int64_t packing_ahead = 8;
 
@@ -72,6 +109,10 @@ inline constexpr int64_t packing_ahead = 8;
 
 // oneDNN's older function is 5 % faster on one pair of f32 matrices with all sizes from here on (Zen 5: 2048).
 inline constexpr int64_t older_product_size = 512;
+// Multiplications, and results, up to which a product is a loop without oneDNN's call, unless its sums are longer than the second
+// and its columns fewer than the third; and points of a plane from which our own batch norm goes along them (not measured).
+inline constexpr int64_t tiny_work = 4096, tiny_depth = 64, tiny_columns = 8;
+inline constexpr int64_t batch_norm_row = 16;
 // Multiplications, and uses of each element, from which factors whose lines collide in the cache are copied apart (Zen 3: 512 by 256 by
 // 1024 of f32 takes 2.2 ms after it and 4.0 ms before, and 384 by 1024 by columns by 384 3.5 and 4.2 ms).
 inline constexpr int64_t spread_work = 1 << 24, spread_reuse = 128;
@@ -115,6 +156,17 @@ inline constexpr int64_t shared_line_if_few = 1 << 14, shared_line_if_many = 1 <
 // Packs of lines are transformed together from so many lines on, up to this length: longer ones are faster as matrices that fit
 // into caches (both: the choice decides about bits).
 inline constexpr int64_t packed_lines = 8, packed_length = 1 << 14;
+// Lengths from which one thread keeps what it made for the last transform alone, of lines and of packs: it takes megabytes. And
+// that from which a line is transformed as columns and rows of a matrix, by all threads (not measured).
+inline constexpr int64_t kept_length = 1 << 17, kept_length_of_packs = 1 << 13,
+                         matrix_length = 1 << 12;
+// Steps of large factors from which two transforms of more than twice the length are faster; and the length up to which such
+// transforms are ours, since of longer ones a thread would keep too much (not measured).
+inline constexpr int64_t rough_steps = 50, rough_length = 1 << 20;
+// Rows and columns up to which matrices are tiny for LAPACK, and how many are left to the host's operators then, which do all at once
+// what LAPACK does one by one (not measured).
+inline constexpr int64_t tiny_matrix = 2, many_matrices = 256;
+inline constexpr int64_t tiny_triangle = 32, many_triangles = 64;  // the same of triangular systems
 // Multiplications from which LAPACK gets threads of its own, for one matrix, and a thread for several; and the cores that must be
 // there: its threads wait for each other in loops, and on two busy cores LU of 1,000 rows took 4.5 s by two threads and
 // 0.06 s by one (Zen 5).
@@ -137,5 +189,25 @@ inline constexpr int64_t ranges_per_thread = 4;
 // ---- What is worth a question to the tuner, in multiplications: asking costs some 10 ns, and an answer gains a few percent
 
 inline constexpr int64_t asked_product = 1 << 20, asked_convolution = 1 << 22;
+
+// ---- The order in which oneDNN reads a convolution's pictures: the tuner's way 0. Points of the result's plane, numbers of the
+// weight in a point of its window, and channels of the input
+
+// Any processor without AMX (Zen 5): from so many numbers reordering the weight takes about as long as the work; and small and
+// large planes.
+inline constexpr int64_t many_channels = 1 << 18, small_plane = 64, few_weights = 4096;
+inline constexpr int64_t large_plane = 128,
+                         larger_plane = 512;  // of products, and on Xeons with AMX
+// Xeons with AMX (Xeon): a gradient to a kernel of points that is so large is taken by rows, since oneDNN's own reorder of it takes
+// as long as the work; and channels from which windows are taken by channels last.
+inline constexpr int64_t reordered_channels = 1024, reordered_weights = 1 << 19,
+                         channels_of_window = 128;
+
+// ---- Recurrent layers: steps from which a call earns back what bringing its weights into oneDNN's order costs, by numbers of the
+// weights up to which they are small and medium; measured with up to 16 sequences on two cores, of which machine was not noted
+
+inline constexpr int64_t small_recurrence = 1 << 15, large_recurrence = 1 << 20,
+                         large_gru = 1 << 17;
+inline constexpr int64_t steps_of_small = 2, steps_of_medium = 4, steps_of_large = 16;
 
 }  // namespace bp::cpu::constants

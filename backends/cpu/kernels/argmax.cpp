@@ -16,7 +16,7 @@ namespace bp::cpu {
 
 namespace {
 
-constexpr int64_t tile_elements = 512;
+constexpr int64_t tile_elements = constants::argmax_tile;
 using constants::argmax_elements;
 
 template <class T> bool is_nan(T value) {

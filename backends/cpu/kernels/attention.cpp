@@ -14,8 +14,7 @@
 namespace bp::cpu {
 namespace {
 
-// Together with its factors a block fits into the L2 cache.
-constexpr BlockSizes vector_blocks{tile::most_block_rows, 128};
+constexpr BlockSizes vector_blocks{tile::most_block_rows, constants::attention_keys};
 
 // From one row of a block's scores to the next.
 template <class T> int64_t scores_row(const BlockSizes& block) {

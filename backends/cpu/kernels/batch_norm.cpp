@@ -14,8 +14,6 @@
 namespace bp::cpu {
 namespace {
 
-constexpr int64_t shortest_row = 16;
-
 // [n, channels, ...] as rows of one image and channel each.
 struct Channels {
   explicit Channels(const bp_tensor& a)
@@ -82,7 +80,7 @@ void set_number(const bp_tensor& tensor, int64_t i, double value) {
     data_of<float>(tensor)[i] = static_cast<float>(value);
 }
 bool takes_rows(In a) {
-  return a.numel() / (a.size(0) * a.size(1)) >= shortest_row;
+  return a.numel() / (a.size(0) * a.size(1)) >= constants::batch_norm_row;
 }
 
 Status batch_norm(Stream, In input, std::optional<In> weight, std::optional<In> bias, double eps,

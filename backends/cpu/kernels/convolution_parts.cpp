@@ -124,7 +124,7 @@ class InParts {
   void add_gradients(char* memory) const {
     const uint64_t bytes = room_.bytes(), before = bytes - room_.gradient;
     float* sums = reinterpret_cast<float*>(at_.weight);
-    parallel_for(weight_numel(), 16384, [&](int64_t begin, int64_t end) {
+    parallel_for(weight_numel(), constants::gradient_sums, [&](int64_t begin, int64_t end) {
       for (int64_t part = 1; part < parts_; ++part) {
         const float* added = reinterpret_cast<const float*>(memory + bytes * part + before);
         for (int64_t i = begin; i < end; ++i) sums[i] += added[i];

@@ -23,7 +23,7 @@ struct Traits {
     }
     is_point = is_point && key.groups == 1;
     is_product = is_product && is_point;
-    has_many_channels = weights >= 1 << 18;
+    has_many_channels = weights >= constants::many_channels;
   }
 };
 
@@ -39,29 +39,30 @@ Pictures choose_elsewhere(const ConvolutionKey& key) {
     if (key.way == to_input) return in_blocks_if(traits.has_many_channels);
     return in_blocks_if(traits.is_point && traits.has_many_channels);
   }
-  if (key.way == to_weight && traits.has_many_channels && traits.plane <= 64)
+  if (key.way == to_weight && traits.has_many_channels && traits.plane <= constants::small_plane)
     return in_blocks_if(key.groups != 1);
   if (!traits.is_product) return Pictures::in_blocks;
-  if (key.way == to_weight) return in_blocks_if(traits.weights <= 4096);
-  return in_blocks_if(traits.plane < (key.way == forwards ? 128 : 512));
+  if (key.way == to_weight) return in_blocks_if(traits.weights <= constants::few_weights);
+  return in_blocks_if(traits.plane <
+                      (key.way == forwards ? constants::large_plane : constants::larger_plane));
 }
 
 // Xeons with AMX, f32 in one group: small planes in blocks, large ones as they lie.
 Pictures choose_on_xeon(const ConvolutionKey& key) {
-  constexpr int64_t large_plane = 128, larger_plane = 512, many_channels = 1024;
   const Traits traits(key);
   if (key.large_order == channels_last) {
     // A large gradient to a kernel of points: oneDNN's own reorder of it takes as long as the work.
-    if (key.way == to_weight && traits.is_point && key.weight[1] >= many_channels &&
-        traits.weights >= 1 << 19)
+    if (key.way == to_weight && traits.is_point && key.weight[1] >= constants::reordered_channels &&
+        traits.weights >= constants::reordered_weights)
       return Pictures::by_rows;
-    return in_blocks_if(traits.plane < large_plane);
+    return in_blocks_if(traits.plane < constants::large_plane);
   }
   if (key.way == to_weight) return in_blocks_if(!traits.is_point);
-  if (traits.is_product) return in_blocks_if(traits.plane < larger_plane);
-  const bool has_window = key.way == forwards && !traits.is_point && key.weight[1] >= 128;
-  return has_window && traits.plane >= large_plane ? Pictures::by_channels_last
-                                                   : Pictures::in_blocks;
+  if (traits.is_product) return in_blocks_if(traits.plane < constants::larger_plane);
+  const bool has_window =
+      key.way == forwards && !traits.is_point && key.weight[1] >= constants::channels_of_window;
+  return has_window && traits.plane >= constants::large_plane ? Pictures::by_channels_last
+                                                              : Pictures::in_blocks;
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ void cast_run(const Convert& convert, char* out, const char* from, int64_t numel
   const bool streams = tile::worth_streaming(numel * (to_bytes + from_bytes));
   parallel_for(numel, grain, [&](int64_t begin, int64_t end) {
     if (!streams) return convert(out + begin * to_bytes, from + begin * from_bytes, end - begin);
-    alignas(64) char buffer[1024];  // short, as in tile/run.cpp
+    alignas(64) char buffer[constants::streamed_tile_bytes];
     const int64_t size = static_cast<int64_t>(sizeof buffer) / to_bytes;
     for (int64_t i = begin, count = 0; i < end; i += count) {
       char* to = out + i * to_bytes;

@@ -178,9 +178,6 @@ template <class T> class HalfLines {
   int64_t n_;
 };
 
-// Elements of each line that are moved at a time.
-constexpr int64_t moved_at_once = 16;
-
 template <class Lines> class Run {
  public:
   using T = typename Lines::Real;
@@ -260,7 +257,7 @@ template <class Lines> class Run {
   }
 
   template <class Move> void in_pieces(int64_t count, int64_t size, const Move& move) const {
-    const int64_t piece = count == 1 ? size : moved_at_once;
+    const int64_t piece = count == 1 ? size : constants::moved_elements;
     for (int64_t first = 0; first < size; first += piece)
       for (int64_t i = 0; i < count; ++i) move(i, first, std::min(first + piece, size));
   }

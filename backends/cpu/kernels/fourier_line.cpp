@@ -7,6 +7,7 @@
 #include <kissfft/kissfft.hh>
 #include <numbers>
 
+#include "../constants.hpp"
 #include "../threads.hpp"
 #include "fourier_packs.hpp"
 
@@ -146,8 +147,8 @@ Number* transform_by_chirp(int64_t n, Number* line, Number* room, bool is_long) 
 
 // From so many on, two transforms of more than twice the length are faster.
 bool is_rough(int64_t n) {
-  constexpr int64_t most_steps = 50;
-  return n > most_steps && steps_of_large_factors(n) > most_steps;
+  using constants::rough_steps;
+  return n > rough_steps && steps_of_large_factors(n) > rough_steps;
 }
 
 Chirp::Chirp(int64_t n) {
@@ -194,8 +195,7 @@ Number* transform(int64_t n, Number* line, Number* room, bool is_long) {
 }
 
 bool is_small_enough(int64_t n) {
-  constexpr int64_t largest_rough = 1 << 20;
-  return n <= largest_rough || !is_rough(n);
+  return n <= constants::rough_length || !is_rough(n);
 }
 
 }  // namespace bp::cpu::fourier

@@ -9,12 +9,14 @@
 #include <memory>
 #include <vector>
 
+#include "../constants.hpp"
+
 namespace bp::cpu::fourier {
 
 using Number = std::complex<double>;
 
 // From so many elements on, what is made for a length takes megabytes.
-constexpr int64_t large_length = 1 << 17;
+constexpr int64_t large_length = constants::kept_length;
 
 // What one thread made for the lengths that it used last; of those from `large` on, for the last one alone. KissFFT's plans have
 // room of their own for large factors, so that threads cannot share them.

@@ -1,3 +1,4 @@
+#include "../constants.hpp"
 #include "../tile/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -121,8 +122,7 @@ template <class T> struct Sums : kissfft<Pack<T>> {
 };
 
 template <class T> Numbers<T>* by_factors(int64_t n, Numbers<T>* pack, Numbers<T>* room) {
-  constexpr int64_t large = 1 << 13;  // a megabyte of roots
-  thread_local Kept<Sums<T>, 8, large> kept;
+  thread_local Kept<Sums<T>, 8, constants::kept_length_of_packs> kept;
   kept.find(n).transform(pack, room);
   return room;
 }
@@ -132,9 +132,9 @@ template <class T> Numbers<T> swapped(const Numbers<T>& of) {
 }
 
 double* transform_line(int64_t n, double* line, double* room) {
-  constexpr int64_t worth_a_matrix = 1 << 12;
-  Number* const made = fourier::transform(n, reinterpret_cast<Number*>(line),
-                                          reinterpret_cast<Number*>(room), n >= worth_a_matrix);
+  Number* const made =
+      fourier::transform(n, reinterpret_cast<Number*>(line), reinterpret_cast<Number*>(room),
+                         n >= constants::matrix_length);
   return reinterpret_cast<double*>(made);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <string>
 
+#include "../constants.hpp"
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "indices.hpp"
@@ -125,20 +126,19 @@ void select_blocks(const bp_tensor& out, const bp_tensor& a, int64_t dim, IndexR
   const int64_t count = out.dl.shape[dim];
   const int64_t item = out.itemsize;
   const int64_t along = a.dl.strides[dim] * item;
-  parallel_for(product(outer) * count, std::max<int64_t>(1, (1 << 16) / block_bytes),
-               [&](int64_t begin, int64_t end) {
-                 char* to = address(out) + begin * block_bytes;
-                 Walker<1> at(outer, {a.dl.strides});
-                 at.seek(begin / count);
-                 int64_t i = begin % count;
-                 for (int64_t row = begin; row < end; ++row, to += block_bytes) {
-                   std::memcpy(to, address(a) + at.offset(0) * item + index[i] * along,
-                               block_bytes);
-                   if (++i < count) continue;
-                   i = 0;
-                   at.next();
-                 }
-               });
+  const int64_t grain = std::max<int64_t>(1, constants::selected_bytes / block_bytes);
+  parallel_for(product(outer) * count, grain, [&](int64_t begin, int64_t end) {
+    char* to = address(out) + begin * block_bytes;
+    Walker<1> at(outer, {a.dl.strides});
+    at.seek(begin / count);
+    int64_t i = begin % count;
+    for (int64_t row = begin; row < end; ++row, to += block_bytes) {
+      std::memcpy(to, address(a) + at.offset(0) * item + index[i] * along, block_bytes);
+      if (++i < count) continue;
+      i = 0;
+      at.next();
+    }
+  });
 }
 
 // Along the last dimension: row by row.
@@ -257,7 +257,7 @@ void run_scatter_add(const bp_tensor& out, int64_t dim, const bp_tensor& index,
   std::array<int64_t, BP_MAX_RANK> lines = shape.size;
   lines[dim] = 1;
   out_strides[dim] = 0;
-  constexpr int64_t piece_size = 64;
+  constexpr int64_t piece_size = constants::scattered_columns;
   const int64_t width = lines[last];
   const int64_t num_pieces = (width + piece_size - 1) / piece_size;
   lines[last] = num_pieces;

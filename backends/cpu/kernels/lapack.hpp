@@ -39,7 +39,8 @@ inline bool fits(const bp_tensor& tensor) {
 }
 
 // Of many tiny matrices the host's operators do all at once what LAPACK does one by one, and are faster; not of complex ones.
-inline bool is_worth_calls(const bp_tensor& tensor, int64_t tiny = 2, int64_t many = 256) {
+inline bool is_worth_calls(const bp_tensor& tensor, int64_t tiny = constants::tiny_matrix,
+                           int64_t many = constants::many_matrices) {
   if (!fits(tensor) || !is_there()) return false;
   if (complex_dtypes >> tensor.dtype & 1u) return true;
   const int64_t size = rows_of(tensor) * columns_of(tensor);
@@ -90,7 +91,7 @@ inline int64_t count_of(std::span<const int64_t> batch) {
 template <class T>
 void copy_matrix(int64_t rows, int64_t columns, const T* from, int64_t from_row,
                  int64_t from_column, T* to, int64_t to_row, int64_t to_column) {
-  constexpr int64_t tile = 16;
+  constexpr int64_t tile = constants::turned_matrix_tile;
   for (int64_t row = 0; row < rows; row += tile)
     for (int64_t column = 0; column < columns; column += tile)
       for (int64_t i = row; i < std::min(rows, row + tile); ++i)

@@ -183,7 +183,8 @@ Status solve_triangular(Stream, In a, In b, bool upper, bool left, bool unit, Ou
 }
 
 bool supports_triangular(Stream, In a, In b, bool, bool, bool, Out) {
-  return is_worth_calls(a.abi(), 32, 64) && fits(b.abi());
+  return is_worth_calls(a.abi(), constants::tiny_triangle, constants::many_triangles) &&
+         fits(b.abi());
 }
 
 template <class T> void run_inverse(const bp_tensor& a, const bp_tensor& out) {

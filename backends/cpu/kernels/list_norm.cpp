@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "../constants.hpp"
 #include "kernels.hpp"
 #include "tensor_view.hpp"
 #include "threads.hpp"
@@ -13,9 +14,6 @@
 
 namespace bp::cpu {
 namespace {
-
-// So many elements are taken at once, whatever the number of threads, and what they gave in order.
-constexpr int64_t taken_at_once = 16384;
 
 struct NormPart {
   size_t tensor;
@@ -61,8 +59,8 @@ Status norm(Stream, InList self, Scalar ord, std::optional<Dtype>, OutList out) 
   std::vector<NormPart> parts;
   for (size_t i = 0; i < self.size(); ++i) {
     const int64_t numel = self[i].numel();
-    for (int64_t at = 0; at < numel; at += taken_at_once)
-      parts.push_back({i, at, std::min(taken_at_once, numel - at), 0});
+    for (int64_t at = 0; at < numel; at += constants::list_norm_elements)
+      parts.push_back({i, at, std::min(constants::list_norm_elements, numel - at), 0});
   }
   const bool is_of_squares = ord.to_double() == 2;
   const auto take = is_of_squares ? square_sum : greatest_size;

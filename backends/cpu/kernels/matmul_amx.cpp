@@ -21,8 +21,7 @@
 namespace bp::cpu {
 namespace {
 
-// 128 columns of at most 2048 rows, twice, are half of a second cache of 2 MiB; 192 and 256 columns were slower.
-constexpr AmxLimits limits{4, 2048, 4096};
+constexpr AmxLimits limits{constants::amx_panels, constants::amx_depth, constants::amx_rows};
 
 int64_t block_bytes(const AmxPlan& plan) {
   return limits.block_panels * square * plan.depth * 2;

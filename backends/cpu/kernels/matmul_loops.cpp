@@ -346,7 +346,8 @@ static void multiply_by_best(const Product& p) {
 
 // A long sum of few products is not a loop for `multiply_row`, which runs along the columns of b.
 bool is_tiny(const Product& p) {
-  return p.m * p.n <= 4096 && p.m * p.n * p.k <= 4096 && (p.k <= 64 || p.n >= 8);
+  return p.m * p.n <= constants::tiny_work && p.m * p.n * p.k <= constants::tiny_work &&
+         (p.k <= constants::tiny_depth || p.n >= constants::tiny_columns);
 }
 
 void multiply_by_loops(const Product& product) {

@@ -23,8 +23,7 @@ HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,amx-tile,amx-bf16")
 namespace bp::cpu {
 namespace {
 
-// In these blocks, 768 KiB, b stays in a second cache of 2 MiB while rows of a pass.
-constexpr AmxLimits limits{8, 512, 2048};
+constexpr AmxLimits limits{constants::split_panels, constants::split_depth, constants::split_rows};
 
 // 32 lines of one cut.
 int64_t packed_bytes(const AmxPlan& plan) {

@@ -17,8 +17,7 @@ namespace {
 
 template <class T> using Offset = typename tile::Windows<T>::Offset;
 
-// As many windows are taken at once.
-constexpr int64_t most_windows = 256;
+constexpr int64_t most_windows = constants::pooled_windows;
 static_assert(most_windows % tile::window_multiple == 0);
 
 // What every part of the work reads, and where it writes.

@@ -2,6 +2,7 @@
 // once; else plane by plane.
 #include "pooling.hpp"
 
+#include "../constants.hpp"
 #include "../memory.hpp"
 #include "../threads.hpp"
 
@@ -15,15 +16,15 @@ void for_each_window(const PoolWindows& w, bool by_channels, const Body& body) {
   const int64_t windows = w.count[0] * w.count[1];
   const int64_t planes = by_channels ? w.batch : w.batch * w.channels;
   const int64_t work = w.kernel[0] * w.kernel[1] * (by_channels ? w.channels : 1);
-  parallel_for(
-      planes * windows, std::max<int64_t>(1, 16384 / work), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t plane = i / windows, window = i % windows;
-          const int64_t n = by_channels ? plane : plane / w.channels;
-          const int64_t c = by_channels ? 0 : plane % w.channels;
-          body(n, c, by_channels ? w.channels : 1, window / w.count[1], window % w.count[1]);
-        }
-      });
+  const int64_t grain = std::max<int64_t>(1, constants::averaged_elements / work);
+  parallel_for(planes * windows, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t plane = i / windows, window = i % windows;
+      const int64_t n = by_channels ? plane : plane / w.channels;
+      const int64_t c = by_channels ? 0 : plane % w.channels;
+      body(n, c, by_channels ? w.channels : 1, window / w.count[1], window % w.count[1]);
+    }
+  });
 }
 
 struct Divisor {
@@ -66,7 +67,8 @@ void avg_pool_backward(const PoolWindows& w, bool by_channels, const Divisor& di
   const int64_t planes = by_channels ? w.batch : w.batch * w.channels;
   const int64_t channels = by_channels ? w.channels : 1;
   const int64_t work = w.count[0] * w.count[1] * w.kernel[0] * w.kernel[1] * channels;
-  parallel_for(planes, std::max<int64_t>(1, 16384 / work), [&](int64_t begin, int64_t end) {
+  const int64_t grain = std::max<int64_t>(1, constants::averaged_elements / work);
+  parallel_for(planes, grain, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
       const int64_t n = by_channels ? plane : plane / w.channels;
       const int64_t c = by_channels ? 0 : plane % w.channels;

@@ -1,6 +1,7 @@
 // Random numbers by definition: element i of a draw is word i mod 4 of Philox4x32-10 with the key
 // `seed` and the counter `offset + i div 4` (Salmon et al., "Parallel random numbers: as easy as
 // 1, 2, 3", 2011). Every backend gives the same integers and uniforms, bit for bit.
+#include "../constants.hpp"
 #include "../tile/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -20,7 +21,7 @@
 #  define BP_CPU_RANDOM_ONCE
 namespace bp::cpu::random {
 
-constexpr int lanes = 64;                  // counters at a time
+constexpr int lanes = constants::random_counters;
 constexpr int64_t chunk_size = lanes * 4;  // their words, and so elements
 
 }  // namespace bp::cpu::random

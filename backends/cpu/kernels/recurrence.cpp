@@ -252,12 +252,12 @@ bool has_something(const RecurrentCall& c) {
   return c.batch() > 0 && c.input_size() > 0 && c.hidden() > 0;
 }
 
-// Steps from which a call earns back what bringing its weights into oneDNN's order costs; measured with up to 16 sequences
-// on two cores. Those of gru are copied first.
+// Steps from which a call earns back what bringing its weights into oneDNN's order costs. Those of gru are copied first.
 int64_t least_steps(const RecurrentCall& c) {
   const int64_t weights = num_gates_of(c.cell) * c.hidden() * (c.input_size() + c.hidden());
-  if (weights <= 1 << 15) return 2;
-  return weights <= (c.cell == gru_cell ? 1 << 17 : 1 << 20) ? 4 : 16;
+  const int64_t large = c.cell == gru_cell ? constants::large_gru : constants::large_recurrence;
+  if (weights <= constants::small_recurrence) return constants::steps_of_small;
+  return weights <= large ? constants::steps_of_medium : constants::steps_of_large;
 }
 
 bool pays(const RecurrentCall& c) {

@@ -1,5 +1,6 @@
 // Arithmetic, comparisons and choices in every real type: plain loops, which the compiler turns into
 // vector code for each instruction set. Compile with -O3.
+#include "../constants.hpp"
 #include "tile/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -56,7 +57,7 @@ struct Div {
 };
 // Of 64 bits, by way of f64 where both numbers are small: a division of vectors, where those of integers are one at a time and take
 // ten times as long.
-constexpr int64_t quotient_block = 64;
+constexpr int64_t quotient_block = constants::tried_quotients;
 inline bool have_small_parts(const int64_t* a, const int64_t* b, int64_t count) {
   uint64_t large = 0;
   for (int64_t i = 0; i < count; ++i) {

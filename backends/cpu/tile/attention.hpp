@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "../constants.hpp"
+
 namespace bp::cpu::tile {
 
 // Columns of a right factor that lie together: one panel of a product's loops.
@@ -12,7 +14,7 @@ template <class T> inline constexpr int64_t panel_columns = 256 / static_cast<in
 template <class T> inline constexpr int64_t row_multiple = 64 / static_cast<int64_t>(sizeof(T));
 
 // A block of scores has no more rows.
-inline constexpr int64_t most_block_rows = 72;
+inline constexpr int64_t most_block_rows = constants::attention_queries;
 
 // c = a * b, or c += a * b. Whole vectors of b's rows are read and of c's written: both have room up to the
 // next multiple of row_multiple columns.

@@ -1,5 +1,6 @@
 // Direct conversions as loops for each instruction set; the others go through f32 or f64. Compile with
 // -O3.
+#include "../constants.hpp"
 #include "tile/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -57,7 +58,7 @@ template <class To, class From> void convert(void* dst, const void* src, int64_t
 }
 
 // Blocks with a larger number, or a NaN, are converted one by one.
-constexpr int64_t block = 64;
+constexpr int64_t block = constants::tried_conversions;
 // Whether all lie between -limit and limit; `limit` is a power of two.
 inline bool are_below(int64_t limit, const int64_t* values, int64_t count) {
   uint64_t seen = 0;
@@ -398,7 +399,7 @@ Convert find_convert(uint32_t from, uint32_t to) {
 }
 
 void Convert::in_two_stages(void* dst, const void* src, int64_t count) const {
-  constexpr int64_t piece = 256;
+  constexpr int64_t piece = constants::converted_elements;
   alignas(64) char middle[piece * sizeof(double)];
   auto* to = static_cast<char*>(dst);
   const auto* from = static_cast<const char*>(src);

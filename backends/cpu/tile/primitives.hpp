@@ -5,11 +5,12 @@
 
 #include <backplane/abi.h>
 
+#include "../constants.hpp"
+
 namespace bp::cpu::tile {
 
-// A register holds one tile. 2 KiB: a program's few registers lie in the L1 cache, and the cost of
-// going from step to step is spread over at least 256 elements.
-inline constexpr int64_t register_bytes = 2048;
+// A register holds one tile.
+inline constexpr int64_t register_bytes = constants::tile_bytes;
 
 // dst[i] = f(a[i], b[i], c[i]) for i < count. Operands that `f` does not have are not looked at. `dst` may
 // be exactly an operand. Elements of masks are bytes, 0 or 1. Nothing beyond `count` is touched.

@@ -9,6 +9,7 @@
 
 #include <backplane/generated/steps.h>
 
+#include "../constants.hpp"
 #include "tile/move.hpp"
 
 namespace bp::cpu::tile {
@@ -359,7 +360,8 @@ void complete(Program& program, int64_t weight) {
       program.store = find_convert(program.compute_dtype, program.dtype);
   }
   program.tile = register_bytes / std::max<int64_t>(4, itemsize_of(program.compute_dtype));
-  program.grain = std::max<int64_t>(4096, 65536 / (1 + weight));
+  program.grain =
+      std::max<int64_t>(constants::pointwise_elements, constants::pointwise_work / (1 + weight));
   if (program.store) program.streaming = nullptr;
   program.is_direct =
       program.num_steps == 1 && program.num_constants == 0 && !program.load && !program.store;

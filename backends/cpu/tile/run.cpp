@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 
+#include "../constants.hpp"
 #include "tensor_view.hpp"
 #include "threads.hpp"
 #include "tile/move.hpp"
@@ -25,16 +26,6 @@ void write_number(void* to, uint32_t dtype, double number) {
 }
 
 namespace {
-
-// Results that are written past the caches from a register: short tiles let these writes overlap with the
-// next computations.
-constexpr int64_t streamed_bytes = 1024;
-
-// From here on a tile is a piece of one row; below, several rows are gathered into one.
-constexpr int64_t shortest_row = 128;
-
-// A row is cut into pieces of so many tiles, for threads to share.
-constexpr int64_t tiles_in_piece = 32;
 
 void write_value(void* to, uint32_t dtype, const bp_value& number) {
   if (number.tag == BP_DOUBLE) return write_number(to, dtype, number.u.f);
@@ -207,12 +198,13 @@ class LargeRun {
     itemsizes_[0] = out.itemsize;
     space_.join();
     for (int k = 0; k < space_.num_operands; ++k) in_one_run_[k] = space_.is_one_run(k);
-    const bool long_rows = space_.inner_stride(0) == 1 && space_.inner() * itemsizes_[0] >= 1024;
+    const bool long_rows = space_.inner_stride(0) == 1 &&
+                           space_.inner() * itemsizes_[0] >= constants::streamed_row_bytes;
     streams_ = !in_place && long_rows && worth_streaming(bytes);
   }
 
   void run() {
-    if (space_.rank == 1 || space_.inner() >= shortest_row) {
+    if (space_.rank == 1 || space_.inner() >= constants::row_of_tiles) {
       run_rows();
     } else {
       parallel_for(space_.numel, program_.grain,
@@ -224,7 +216,7 @@ class LargeRun {
   void run_rows() {
     const int64_t inner = space_.inner();
     // One run is shared in pieces that begin at whole tiles; many rows, row by row.
-    const int64_t piece = std::min(inner, program_.tile * tiles_in_piece);
+    const int64_t piece = std::min(inner, program_.tile * constants::tiles_of_piece);
     const int64_t pieces = (inner + piece - 1) / piece;
     const int64_t grain = std::max<int64_t>(1, program_.grain / piece);
     parallel_for(space_.numel / inner * pieces, grain,
@@ -252,7 +244,8 @@ class LargeRun {
     const int64_t out_stride = space_.inner_stride(0);
     const bool from_register = streams_ && program_.streaming == nullptr;
     const int64_t tile =
-        from_register ? std::min(program_.tile, streamed_bytes / itemsizes_[0]) : program_.tile;
+        from_register ? std::min(program_.tile, constants::streamed_tile_bytes / itemsizes_[0])
+                      : program_.tile;
     for (int64_t i = begin, count = 0; i < end; i += count) {
       char* out = element(0, at, i);
       count = std::min(end - i, tile);
