@@ -45,7 +45,7 @@ Program copy_program(uint32_t from, uint32_t to, const Convert& convert) {
   program.inputs[0] = {copied_place, 0};
   program.num_registers = 2;
   program.num_steps = 1;
-  program.steps[0] = {identity_for(to), 1, 0, 0, 0};
+  program.steps[0] = {identity_for(to), 1, 0, 0, 0, 1, {}};
   const int64_t largest = std::max(tile::itemsize_of(from), tile::itemsize_of(to));
   program.tile = tile::register_bytes / std::max<int64_t>(4, largest);
   program.grain = constants::strided_copy_bytes / largest;

@@ -20,9 +20,10 @@ bool Pointwise::numbers_are_one(const bp_call& call) const {
   return true;
 }
 
-bool Pointwise::bf16_has_numbers(const bp_call& call) const {
+bool Pointwise::bf16_has_numbers(const bp_call& call, uint32_t others) const {
   for (uint32_t i = 0; i < signature_.num_args; ++i) {
     const bp_value& value = call.args[i];
+    if ((others >> i & 1u) != 0 && value.tag != BP_COMPLEX) continue;
     if (value.tag == BP_COMPLEX) return false;
     if (value.tag == BP_DOUBLE && !tile::bf16_has(value.u.f)) return false;
     if (value.tag == BP_INT && !tile::bf16_has(static_cast<double>(value.u.i))) return false;

@@ -21,7 +21,7 @@ class Pointwise {
     const bool ones = numbers_are_one(call);
     if (dtype == BP_BF16) {
       const tile::Program* narrow = ones ? narrow_ones_ : narrow_;
-      if (narrow != nullptr && bf16_has_numbers(call)) return narrow;
+      if (narrow != nullptr && bf16_has_numbers(call, narrow->wide_numbers)) return narrow;
     }
     return ones ? ones_[dtype] : programs_[dtype];
   }
@@ -33,7 +33,8 @@ class Pointwise {
 
  private:
   bool numbers_are_one(const bp_call& call) const;
-  bool bf16_has_numbers(const bp_call& call) const;
+  // But for those arguments whose bits are in `others`.
+  bool bf16_has_numbers(const bp_call& call, uint32_t others) const;
   const tile::Program* compile(std::span<const bp_expr_node> nodes, uint32_t dtype, bool with_ones);
   const tile::Program* compile_narrow(std::span<const bp_expr_node> nodes, bool with_ones);
 

@@ -214,6 +214,29 @@ void binary(void* dst, const void* a, const void* b, const void*, int64_t count)
   for (int64_t i = 0; i < count; ++i) to[i] = Op::apply(left[i], right[i]);
 }
 
+// Of elements and one number, in either order.
+template <class Op, class T>
+void with_last(void* dst, const void* a, const void* b, const void*, int64_t count) {
+  auto* to = static_cast<decltype(Op::apply(T{}, T{}))*>(dst);
+  const auto* left = static_cast<const T*>(a);
+  const T number = *static_cast<const T*>(b);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = Op::apply(left[i], number);
+}
+template <class Op, class T>
+void with_first(void* dst, const void* a, const void* b, const void*, int64_t count) {
+  auto* to = static_cast<decltype(Op::apply(T{}, T{}))*>(dst);
+  const T number = *static_cast<const T*>(a);
+  const auto* right = static_cast<const T*>(b);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) to[i] = Op::apply(number, right[i]);
+}
+template <class Op, class T>
+void set_numbered(PrimitiveTable& table, uint16_t code, uint32_t dtype) {
+  table.numbered[number_last][code][dtype] = {with_last<Op, T>, 0b010};
+  table.numbered[number_first][code][dtype] = {with_first<Op, T>, 0b001};
+}
+
 template <class T>
 void select(void* dst, const void* a, const void* b, const void* c, int64_t count) {
   auto* to = static_cast<T*>(dst);
@@ -269,6 +292,18 @@ template <class T, class Bits> void add_type(PrimitiveTable& table, uint32_t dty
     set(BP_X_SHL, binary<ShiftLeft, Bits>);
     set(BP_X_SHR, binary<ShiftRight, T>);
   }
+  if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, int64_t>) {
+    set_numbered<Add, Bits>(table, BP_X_ADD, dtype);
+    set_numbered<Sub, Bits>(table, BP_X_SUB, dtype);
+    set_numbered<Mul, Bits>(table, BP_X_MUL, dtype);
+    set_numbered<Max, T>(table, BP_X_MAX, dtype);
+    set_numbered<Min, T>(table, BP_X_MIN, dtype);
+    set_numbered<Eq, Bits>(table, BP_X_EQ, dtype);
+    set_numbered<Ne, Bits>(table, BP_X_NE, dtype);
+    set_numbered<Lt, T>(table, BP_X_LT, dtype);
+    set_numbered<Le, T>(table, BP_X_LE, dtype);
+  }
+  if constexpr (std::is_floating_point_v<T>) set_numbered<Div, T>(table, BP_X_DIV, dtype);
   if constexpr (std::is_same_v<T, int64_t>) {
     set(BP_X_DIV, quotients<false>);
     set(BP_X_FMOD, quotients<true>);
@@ -350,6 +385,12 @@ void add_bf16(PrimitiveTable& table) {
   set(BP_X_CEIL, unary<OfBf16<Ceil>, uint16_t>);
   set(BP_X_TRUNC, unary<OfBf16<Trunc>, uint16_t>);
   set(BP_X_ROUND, unary<OfBf16<Round>, uint16_t>);
+  set_numbered<OfBf16<Max>, uint16_t>(table, BP_X_MAX, BP_BF16);
+  set_numbered<OfBf16<Min>, uint16_t>(table, BP_X_MIN, BP_BF16);
+  set_numbered<OfBf16<Eq>, uint16_t>(table, BP_X_EQ, BP_BF16);
+  set_numbered<OfBf16<Ne>, uint16_t>(table, BP_X_NE, BP_BF16);
+  set_numbered<OfBf16<Lt>, uint16_t>(table, BP_X_LT, BP_BF16);
+  set_numbered<OfBf16<Le>, uint16_t>(table, BP_X_LE, BP_BF16);
   set(BP_X_SELECT, select<uint16_t>);
   set(step_to_mask, unary<OfBf16<ToMask>, uint16_t>);
   set(step_from_mask, unary<One, uint8_t>);

@@ -3,10 +3,12 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/bf16.cpp"
+#include <algorithm>
 #include <cstring>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "tile/bf16-inl.hpp"
 #include "tile/primitives.hpp"
 #include "tile/vector_arithmetic-inl.hpp"
 
@@ -16,25 +18,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Wide = hn::ScalableTag<float>;
-using Bits = hn::Rebind<uint32_t, Wide>;
-using Narrow = hn::Rebind<uint16_t, Wide>;
-
-HWY_INLINE hn::Vec<Wide> load(const uint16_t* from) {
-  const Bits d;
-  return hn::BitCast(Wide(), hn::ShiftLeft<16>(hn::PromoteTo(d, hn::LoadU(Narrow(), from))));
-}
-
-HWY_INLINE void store(hn::Vec<Wide> value, uint16_t* to) {
-  const Bits d;
-  const auto bits = hn::BitCast(d, value);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
-  const auto near = hn::Add(hn::Add(bits, hn::Set(d, 0x7fff)), odd);
-  const auto is_nan = hn::MaskFromVec(hn::BitCast(d, hn::VecFromMask(Wide(), hn::IsNaN(value))));
-  const auto kept = hn::IfThenElse(is_nan, hn::Or(bits, hn::Set(d, 0x400000)), near);
-  const auto upper = hn::BitCast(hn::Rebind<int32_t, Wide>(), hn::ShiftRight<16>(kept));
-  hn::StoreU(hn::DemoteTo(Narrow(), upper), Narrow(), to);
-}
+using bf16::load, bf16::store, bf16::Wide;
 
 struct Sqrt {
   template <class V> static HWY_INLINE V apply(V a, V) { return hn::Sqrt(a); }
@@ -64,9 +48,30 @@ template <class Op> void unary(void* dst, const void* a, const void*, const void
   binary<Op>(dst, a, a, nullptr, count);
 }
 
+// Of elements and one number.
+template <class Op>
+void with_last(void* dst, const void* a, const void* b, const void*, int64_t count) {
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(Wide()));
+  uint16_t numbers[lanes];
+  std::fill_n(numbers, lanes, *static_cast<const uint16_t*>(b));
+  const auto number = load(numbers);
+  auto* to = static_cast<uint16_t*>(dst);
+  const auto* from = static_cast<const uint16_t*>(a);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) store(Op::apply(load(from + i), number), to + i);
+  if (i < count) run<Op>(to + i, from + i, numbers, count - i);
+}
+
 PrimitiveTable make_table() {
   PrimitiveTable table;
   const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][BP_BF16] = fn; };
+  const auto set_numbered = [&](uint16_t code, Primitive fn) {
+    table.numbered[number_last][code][BP_BF16] = {fn, 0b010};
+  };
+  set_numbered(BP_X_ADD, with_last<vector::Add>);
+  set_numbered(BP_X_SUB, with_last<vector::Sub>);
+  set_numbered(BP_X_MUL, with_last<vector::Mul>);
+  set_numbered(BP_X_DIV, with_last<vector::Div>);
   set(BP_X_ADD, binary<vector::Add>);
   set(BP_X_SUB, binary<vector::Sub>);
   set(BP_X_MUL, binary<vector::Mul>);

@@ -63,10 +63,34 @@ void binary(void* dst, const void* a, const void* b, const void*, int64_t count)
   store_part(Op::apply(d, x, y), d, to + i, part);
 }
 
+// Squares, as Pow has them, of as many elements as there are.
+template <class T> void power(void* dst, const void* a, const void* b, const void*, int64_t count) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto* to = static_cast<T*>(dst);
+  const auto* base = static_cast<const T*>(a);
+  const T exponent = *static_cast<const T*>(b);
+  if (exponent == T(2)) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) to[i] = base[i] * base[i];
+    return;
+  }
+  const auto exponents = hn::Set(d, exponent);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(Pow::apply(d, hn::LoadU(d, base + i), exponents), d, to + i);
+  if (i == count) return;
+  const auto part = static_cast<size_t>(count - i);
+  const auto bases =
+      hn::IfThenElse(hn::FirstN(d, part), load_part(d, base + i, part), hn::Set(d, 1));
+  store_part(Pow::apply(d, bases, exponents), d, to + i, part);
+}
+
 template <class T> void add_type(PrimitiveTable& table, uint32_t dtype) {
   table.entries[BP_X_ATAN2][dtype] = binary<Atan2, T>;
   table.entries[BP_X_FMOD][dtype] = binary<Fmod, T>;
   table.entries[BP_X_POW][dtype] = binary<Pow, T>;
+  table.numbered[number_last][BP_X_POW][dtype] = {power<T>, 0b010};
 }
 
 PrimitiveTable make_table() {

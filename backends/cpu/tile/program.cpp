@@ -10,6 +10,7 @@
 #include <backplane/generated/steps.h>
 
 #include "../constants.hpp"
+#include "tile/fused.hpp"
 #include "tile/move.hpp"
 
 namespace bp::cpu::tile {
@@ -28,7 +29,8 @@ bool is_logic(uint16_t code) {
   return facts_of(code).kind == BP_STEP_LOGIC;
 }
 bool is_slow(uint16_t code) {
-  return facts_of(code).kind == BP_STEP_FUNCTION || code == step_gelu;
+  return facts_of(code).kind == BP_STEP_FUNCTION || code == step_gelu || code == step_elu ||
+         code == step_elu_of_one;
 }
 
 // Of f16 and bf16 a matter of bits alone.
@@ -118,7 +120,13 @@ class Compiler {
            bool is_narrow, Program& program)
       : nodes_(nodes), signature_(signature), numbers_are_one_(numbers_are_one),
         is_narrow_(is_narrow), program_(program), is_mask_(find_masks(nodes, signature)),
-        done_(nodes.size(), -1) {}
+        is_one_(nodes.size()), done_(nodes.size(), -1) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      is_one_[i] = nodes[i].code == BP_X_CONST ? nodes[i].imm == 1
+                                               : nodes[i].code == BP_X_ARG && numbers_are_one &&
+                                                     !signature.is_tensor[nodes[i].a];
+    }
+  }
 
   bool compile() {
     const int last = static_cast<int>(nodes_.size()) - 1;
@@ -167,14 +175,16 @@ class Compiler {
       }
       return find_or_add({Value::input, is_mask, node.a, 0});
     }
-    if (is_sign(node)) return emit(step_sign, false, {as_number(value_of(nodes_[node.a].a))});
+    if (FoundStep found;
+        find_fused(nodes_, index_of(node), program_.compute_dtype, is_one_, found) &&
+        is_usable(found, index_of(node)))
+      return emit_fused(found);
     if (node.code == BP_X_SELECT) {
       const int condition = as_mask(value_of(node.a));
       const int yes = value_of(node.b), no = value_of(node.c);
       return is_mask ? emit(node.code, true, {condition, as_mask(yes), as_mask(no)})
                      : emit(node.code, false, {condition, as_number(yes), as_number(no)});
     }
-    if (is_gelu(node)) return emit(step_gelu, false, {as_number(value_of(node.a))});
     const int a = value_of(node.a);
     if (node.code == BP_X_NOT) return emit(node.code, true, {as_mask(a)});
     if (num_operands(node.code) == 1) return emit(node.code, false, {as_number(a)});
@@ -187,33 +197,29 @@ class Compiler {
     return emit(node.code, false, {as_number(a), as_number(b)});
   }
 
-  bool is_constant(uint16_t node, double number) const {
-    return nodes_[node].code == BP_X_CONST && nodes_[node].imm == number;
-  }
-  // a * (0.5 + 0.5 * erf(a * 0.707...)), as the table's row has it.
-  bool is_gelu(const bp_expr_node& node) const {
-    const bp_expr_node& sum = nodes_[node.b];
-    if (node.code != BP_X_MUL || sum.code != BP_X_ADD || !is_constant(sum.a, 0.5)) return false;
-    const bp_expr_node& half = nodes_[sum.b];
-    if (half.code != BP_X_MUL || !is_constant(half.a, 0.5)) return false;
-    const bp_expr_node& erf = nodes_[half.b];
-    if (erf.code != BP_X_ERF || nodes_[erf.a].code != BP_X_MUL) return false;
-    const bp_expr_node& scaled = nodes_[erf.a];
-    return scaled.a == node.a && is_constant(scaled.b, 0.7071067811865476);
+  int index_of(const bp_expr_node& node) const { return static_cast<int>(&node - nodes_.data()); }
+
+  // In registers of bf16 a fused step is the whole program, and rounds once. Its numbers are in f32 then.
+  bool is_usable(const FoundStep& found, int index) const {
+    if (!is_narrow_ || found.code == step_sign) return true;
+    const uint8_t numbers = numbers_of_fused(found.code);
+    for (int k = 0; k < 3; ++k) {
+      if ((numbers >> k & 1) == 0) continue;
+      if (nodes_[found.operands[k]].code != BP_X_ARG || is_one_[found.operands[k]]) return false;
+    }
+    return index + 1 == static_cast<int>(nodes_.size());
   }
 
-  bool has_step(uint16_t code) const {
-    return find_primitive(code, program_.compute_dtype) != nullptr;
-  }
-  // where(a > 0, 1, where(a < 0, -1, 0))
-  bool is_sign(const bp_expr_node& node) const {
-    if (node.code != BP_X_SELECT || !is_constant(node.b, 1) || !has_step(step_sign)) return false;
-    const bp_expr_node &above = nodes_[node.a], &other = nodes_[node.c];
-    if (above.code != BP_X_GT || !is_constant(above.b, 0) || other.code != BP_X_SELECT)
-      return false;
-    const bp_expr_node& below = nodes_[other.a];
-    return below.code == BP_X_LT && below.a == above.a && is_constant(below.b, 0) &&
-           is_constant(other.b, -1) && is_constant(other.c, 0);
+  int emit_fused(const FoundStep& found) {
+    const uint8_t numbers = is_narrow_ ? numbers_of_fused(found.code) : 0;
+    VirtualStep step{found.code, program_.compute_dtype, -1, {}, 0};
+    for (int k = 0; k < 3 && found.operands[k] >= 0; ++k) {
+      if ((numbers >> k & 1) != 0) program_.wide_numbers |= 1u << nodes_[found.operands[k]].a;
+      step.operands[step.num_operands++] = as_number(value_of(found.operands[k]));
+    }
+    step.to = add({Value::temporary, false});
+    steps_.push_back(step);
+    return step.to;
   }
 
   int compare(uint16_t code, int a, int b) {
@@ -318,8 +324,14 @@ class Compiler {
     for (int k = 0; k < step.num_operands; ++k) {
       operands[k] = static_cast<uint8_t>(reg[step.operands[k]]);
     }
-    program_.steps[program_.num_steps++] = {primitive, static_cast<uint8_t>(reg[step.to]),
-                                            operands[0], operands[1], operands[2]};
+    program_.steps[program_.num_steps++] = {primitive,
+                                            static_cast<uint8_t>(reg[step.to]),
+                                            operands[0],
+                                            operands[1],
+                                            operands[2],
+                                            static_cast<uint8_t>(step.num_operands),
+                                            {find_numbered(step.code, step.dtype, number_last),
+                                             find_numbered(step.code, step.dtype, number_first)}};
     program_.streaming = find_streaming_primitive(step.code, step.dtype);
     weight_ += is_slow(step.code) ? 8 : 1;
     return true;
@@ -334,6 +346,7 @@ class Compiler {
   bool numbers_are_one_, is_narrow_;
   Program& program_;
   std::vector<bool> is_mask_;
+  std::vector<bool> is_one_;
   std::vector<int> done_;
   std::vector<Value> values_;
   std::vector<VirtualStep> steps_;

@@ -30,7 +30,8 @@ struct Constant {
 
 struct Step {
   Primitive run;
-  uint8_t to, a, b, c;
+  uint8_t to, a, b, c, num_operands;
+  Numbered numbered[num_numbered_ways];  // for operands that are one element for the whole run
 };
 
 struct Program {
@@ -42,6 +43,8 @@ struct Program {
   Primitive streaming = nullptr;  // the last step, writing past the caches; may be NULL
   bool is_direct = false;  // one step, from the tensors to the result: registers need no memory
   uint8_t num_inputs = 0, num_constants = 0, num_registers = 0, num_steps = 0;
+  uint32_t wide_numbers =
+      0;  // arguments that its step takes in f32 where they are numbers, whatever its registers
   int64_t tile = 0;   // elements of a register
   int64_t grain = 0;  // elements that are worth another thread
   Input inputs[max_inputs];

@@ -62,8 +62,12 @@ int64_t bytes_in_memory(const bp_tensor& tensor) {
 // A program's registers, on the stack of the thread that runs it.
 class Machine {
  public:
-  // Numbers and constants are filled for tiles of at most `count` elements.
-  Machine(const Program& program, const bp_call& call, int64_t count) : program_(program) {
+  // Numbers and constants are filled for tiles of at most `count` elements. Bits of `repeated`: inputs that are one element for
+  // all tiles. `streams`: the last step is to be the streaming one, if the program has that.
+  Machine(const Program& program, const bp_call& call, int64_t count, uint32_t repeated = 0,
+          bool streams = false)
+      : program_(program) {
+    choose_steps(call, count, repeated, streams);
     for (int i = 0; i < program.num_registers; ++i) registers_[i] = memory_[i];
     for (int i = 0; i < program.num_constants; ++i) {
       const Constant& constant = program.constants[i];
@@ -74,7 +78,8 @@ class Machine {
       repeated_[i].count = 0;
       const bp_value& value = call.args[program.inputs[i].arg];
       if (value.tag == BP_TENSOR) continue;
-      const uint32_t dtype = dtype_of(program.inputs[i].is_mask);
+      const bool is_wide = (program.wide_numbers >> program.inputs[i].arg & 1u) != 0;
+      const uint32_t dtype = is_wide ? uint32_t{BP_F32} : dtype_of(program.inputs[i].is_mask);
       write_value(number, dtype, value);
       fill_register(i, number, itemsize_of(dtype), count);
     }
@@ -121,22 +126,56 @@ class Machine {
     const bool in_register = out == nullptr || program_.store;
     registers_[result] = in_register ? memory_[result] : out;
     const int last = program_.num_steps - 1;
-    for (int i = 0; i < last; ++i) run(program_.steps[i], program_.steps[i].run, count);
-    run(program_.steps[last], streams ? program_.streaming : program_.steps[last].run, count);
+    for (int i = 0; i < last; ++i) run(program_.steps[i], chosen_[i], count);
+    run(program_.steps[last], streams ? program_.streaming : chosen_[last], count);
     if (!program_.store) return registers_[result];
     char* to = out != nullptr ? out : raw_;
     program_.store(to, registers_[result], count);
     return to;
   }
 
+  // Whether no element goes through a register, so that a tile may have any length; each input must be one run, or one element.
+  bool is_direct() const {
+    return program_.num_steps == 1 && !program_.load && !program_.store && filled_ == 0;
+  }
+
  private:
+  // The numbered form of a step where its operands allow it. All others' numbers are to be filled into registers.
+  void choose_steps(const bp_call& call, int64_t count, uint32_t repeated, bool streams) {
+    uint32_t single = program_.wide_numbers == 0 ? repeated : 0;
+    for (int i = 0; i < program_.num_inputs; ++i)
+      single |= uint32_t{call.args[program_.inputs[i].arg].tag != BP_TENSOR} << i;
+    for (int i = 0; i < program_.num_constants; ++i) single |= 1u << program_.constants[i].reg;
+    const bool asks = count > 1 || program_.wide_numbers != 0;
+    for (int i = 0; i < program_.num_steps; ++i) {
+      const Step& step = program_.steps[i];
+      const bool is_streaming = streams && i + 1 == program_.num_steps && program_.streaming;
+      chosen_[i] = step.run;
+      uint32_t numbers = 0;
+      for (const Numbered& way : step.numbered) {
+        if (!asks || is_streaming || way.run == nullptr || numbers != 0) continue;
+        if (!are_single(step, way.operands, single)) continue;
+        chosen_[i] = way.run;
+        numbers = way.operands;
+      }
+      const uint8_t operands[] = {step.a, step.b, step.c};
+      for (int k = 0; k < step.num_operands; ++k)
+        if ((numbers >> k & 1u) == 0) filled_ |= (single | repeated) & 1u << operands[k];
+    }
+  }
+  static bool are_single(const Step& step, uint8_t operands, uint32_t single) {
+    const uint8_t registers[] = {step.a, step.b, step.c};
+    for (int k = 0; k < 3; ++k)
+      if ((operands >> k & 1) != 0 && (single >> registers[k] & 1u) == 0) return false;
+    return true;
+  }
   void run(const Step& step, Primitive primitive, int64_t count) {
     primitive(registers_[step.to], registers_[step.a], registers_[step.b], registers_[step.c],
               count);
   }
   // `value` has 16 bytes, whatever its type.
   void fill_register(int reg, const char* value, int64_t itemsize, int64_t count) {
-    if (count == 1) {
+    if (count == 1 || (filled_ >> reg & 1u) == 0) {
       std::memcpy(memory_[reg], value, 16);
     } else {
       fill(memory_[reg], value, itemsize, count);
@@ -157,6 +196,9 @@ class Machine {
       char number[16];
       program_.load(number, src, 1);
       fill(memory_[i], number, itemsize_of(program_.compute_dtype), count);
+    } else if ((filled_ >> i & 1u) == 0) {
+      repeated_[i].count = INT64_MAX;
+      std::memcpy(memory_[i], src, static_cast<size_t>(itemsize(i)));
     } else {
       fill(memory_[i], src, itemsize(i), count);
     }
@@ -168,6 +210,8 @@ class Machine {
   };
 
   const Program& program_;
+  uint32_t filled_ = 0;  // bits: registers of numbers that steps read like those of tensors
+  Primitive chosen_[max_steps];
   char* registers_[max_registers];
   Repeated repeated_[max_inputs];
   alignas(64) char raw_[register_bytes];
@@ -198,6 +242,13 @@ class LargeRun {
     itemsizes_[0] = out.itemsize;
     space_.join();
     for (int k = 0; k < space_.num_operands; ++k) in_one_run_[k] = space_.is_one_run(k);
+    are_in_place_ = space_.inner_stride(0) == 1;
+    for (int i = 0; i < program.num_inputs; ++i) {
+      if (operand_[i] < 0) continue;
+      const int64_t stride = space_.inner_stride(operand_[i]);
+      are_in_place_ = are_in_place_ && (stride == 0 || stride == 1);
+      repeated_ |= uint32_t{stride == 0} << i;
+    }
     const bool long_rows = space_.inner_stride(0) == 1 &&
                            space_.inner() * itemsizes_[0] >= constants::streamed_row_bytes;
     streams_ = !in_place && long_rows && worth_streaming(bytes);
@@ -226,7 +277,7 @@ class LargeRun {
   // The pieces from `begin` to `end` of all rows.
   void rows(int64_t begin, int64_t end, int64_t piece, int64_t pieces) {
     const int64_t inner = space_.inner();
-    Machine machine(program_, call_, std::min(inner, program_.tile));
+    Machine machine(program_, call_, std::min(inner, program_.tile), repeated_, streams_);
     Position at;
     at.seek(space_, begin / pieces * inner);
     int64_t first = begin % pieces * piece;
@@ -243,15 +294,15 @@ class LargeRun {
   void row(Machine& machine, const Position& at, int64_t begin, int64_t end) {
     const int64_t out_stride = space_.inner_stride(0);
     const bool from_register = streams_ && program_.streaming == nullptr;
-    const int64_t tile =
-        from_register ? std::min(program_.tile, constants::streamed_tile_bytes / itemsizes_[0])
-                      : program_.tile;
+    int64_t tile = program_.tile;
+    if (from_register) tile = std::min(tile, constants::streamed_tile_bytes / itemsizes_[0]);
+    if (!from_register && are_in_place_ && machine.is_direct()) tile = end - begin;
     for (int64_t i = begin, count = 0; i < end; i += count) {
       char* out = element(0, at, i);
       count = std::min(end - i, tile);
       // The first tile is shortened until the others begin where lines of the cache do.
-      const int64_t past_line = misaligned(out);
-      if (streams_) count = std::min(count, tile - past_line);
+      const int64_t past_line = streams_ ? misaligned(out) : 0;
+      if (past_line != 0) count = std::min(count, line_bytes / itemsizes_[0] - past_line);
       for (int k = 0; k < program_.num_inputs; ++k) {
         const int operand = operand_[k];
         if (operand >= 0)
@@ -310,18 +361,27 @@ class LargeRun {
   char* bases_[max_operands];
   int64_t itemsizes_[max_operands];
   bool in_one_run_[max_operands];  // neighbours in memory are neighbours in the order of visits
+  uint32_t repeated_ = 0;          // bits: inputs that are one element in each row
+  bool are_in_place_ = false;  // the result's rows are runs, and the inputs' runs or one element
   bool streams_ = false;
 };
 
-// Everything in one run and one tile. Apart from `run`, whose stack stays small.
-[[gnu::noinline]] void run_tile(const Program& program, const bp_call& call,
-                                const char* const* inputs) {
+// Everything in one run, on this thread. Apart from `run`, whose stack stays small.
+[[gnu::noinline]] void run_contiguous(const Program& program, const bp_call& call,
+                                      const char* const* inputs) {
   const bp_tensor& out = *call.outputs[0];
-  Machine machine(program, call, out.numel);
-  for (int i = 0; i < program.num_inputs; ++i) {
-    if (inputs[i] != nullptr) machine.read(i, inputs[i], 1, out.numel);
+  Machine machine(program, call, std::min(out.numel, program.tile));
+  const int64_t tile = machine.is_direct() ? out.numel : program.tile;
+  int64_t itemsizes[max_inputs];
+  for (int i = 0; i < program.num_inputs; ++i)
+    itemsizes[i] = program.inputs[i].is_mask ? 1 : itemsize_of(program.dtype);
+  for (int64_t at = 0; at < out.numel; at += tile) {
+    const int64_t count = std::min(tile, out.numel - at);
+    for (int i = 0; i < program.num_inputs; ++i) {
+      if (inputs[i] != nullptr) machine.read(i, inputs[i] + at * itemsizes[i], 1, count);
+    }
+    machine.execute(data_of<char>(out) + at * out.itemsize, count);
   }
-  machine.execute(data_of<char>(out), out.numel);
 }
 
 [[gnu::noinline]] void run_large(const Program& program, const bp_call& call) {
@@ -347,8 +407,8 @@ void run(const Program& program, const bp_call& call) {
   if (all_contiguous && all_tensors && program.is_direct && out.numel <= program.grain) {
     const Step& step = program.steps[0];
     step.run(data_of<char>(out), inputs[step.a], inputs[step.b], inputs[step.c], out.numel);
-  } else if (all_contiguous && out.numel <= program.tile) {
-    run_tile(program, call, inputs);
+  } else if (all_contiguous && out.numel <= program.grain) {
+    run_contiguous(program, call, inputs);
   } else {
     run_large(program, call);
   }

@@ -1,5 +1,6 @@
 // Primitives that are plain scalar loops on every machine: complex numbers, and functions that nobody
 // waits for. Also where the tables are joined.
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -135,14 +136,31 @@ Primitive find_streaming_primitive(uint16_t code, uint32_t dtype) {
   return found != nullptr ? found : streaming_primitives().streaming[code][dtype];
 }
 
+namespace {
+
+// The faster ones first.
+auto all_tables() {
+  return std::to_array<const PrimitiveTable*>({&arithmetic_primitives(), &math_primitives(),
+                                               &math_of_two_primitives(), &bf16_primitives(),
+                                               &fused_primitives(), &scalar_primitives()});
+}
+
+}  // namespace
+
 Primitive find_primitive(uint16_t code, uint32_t dtype) {
   if (code >= num_steps_known || dtype >= BP_NUM_DTYPES) return nullptr;
-  for (const PrimitiveTable* table :
-       {&arithmetic_primitives(), &math_primitives(), &math_of_two_primitives(), &bf16_primitives(),
-        &scalar_primitives()}) {
+  for (const PrimitiveTable* table : all_tables()) {
     if (Primitive found = table->entries[code][dtype]) return found;
   }
   return nullptr;
+}
+
+Numbered find_numbered(uint16_t code, uint32_t dtype, NumberedWay way) {
+  for (const PrimitiveTable* table : all_tables()) {
+    const Numbered& found = table->numbered[way][code][dtype];
+    if (found.run != nullptr) return found;
+  }
+  return {};
 }
 
 }  // namespace bp::cpu::tile

@@ -170,6 +170,8 @@ class CpuPlugin {
     return nullptr;
   }
 
+  const bp_operator& op(const std::string& name) const { return operators_.at(name); }
+
   // Outputs of rows whose shape is data are replaced by those that the kernel asks for.
   bp_code run(const std::string& name, const std::vector<bp_value>& args,
               const std::vector<Data*>& outputs) {

@@ -112,4 +112,17 @@ inline void set_number(Data& data, uint32_t dtype, int64_t element, double numbe
   encode(dtype, data.address(element), number);
 }
 
+// The nearest bf16, to even, found by comparing both neighbours; any NaN is one.
+inline uint16_t nearest_bf16(float number) {
+  const auto bits = std::bit_cast<uint32_t>(number);
+  const auto below = static_cast<uint16_t>(bits >> 16);  // nearer to zero
+  if (std::isnan(number)) return static_cast<uint16_t>(below | 0x40u);
+  const uint32_t rest = bits & 0xffffu;
+  const bool up = rest > 0x8000u || (rest == 0x8000u && (below & 1u) != 0);
+  return static_cast<uint16_t>(below + (up ? 1 : 0));
+}
+inline float wide_bf16(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
+
 }  // namespace bp_test

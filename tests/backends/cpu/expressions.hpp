@@ -60,11 +60,64 @@ class ExpressionOperators {
     const uint16_t is_above = sign.step(BP_X_GT, x, zero);
     sign.step(BP_X_SELECT, is_above, sign.constant(1), below);
     add("sign", "(Tensor input) -> Tensor", sign);
-    Expression leaky;
-    const uint16_t y = leaky.arg(0), slope = leaky.arg(1);
-    const uint16_t is_positive = leaky.step(BP_X_GT, y, leaky.constant(0));
-    leaky.step(BP_X_SELECT, is_positive, y, leaky.step(BP_X_MUL, y, slope));
-    add("leaky_relu", "(Tensor input, Scalar negative_slope=0.01) -> Tensor", leaky);
+  }
+
+  // As the table's rows have them, for what the plugin makes one step of.
+  void add_fused() {
+    const std::string one = "(Tensor input) -> Tensor";
+    add_made("leaky_relu", "(Tensor input, Scalar negative_slope=0.01) -> Tensor", [](auto& e) {
+      const auto x = e.arg(0), slope = e.arg(1);
+      e.step(BP_X_SELECT, e.step(BP_X_GT, x, e.constant(0)), x, e.step(BP_X_MUL, x, slope));
+    });
+    add_made("elu", "(Tensor input, Scalar alpha=1) -> Tensor", [](auto& e) {
+      const auto x = e.arg(0), below = e.step(BP_X_MUL, e.arg(1), e.step(BP_X_EXPM1, x));
+      e.step(BP_X_SELECT, e.step(BP_X_GT, x, e.constant(0)), x, below);
+    });
+    add_made("clamp", "(Tensor input, Scalar min, Scalar max) -> Tensor",
+             [](auto& e) { e.step(BP_X_MIN, e.step(BP_X_MAX, e.arg(0), e.arg(1)), e.arg(2)); });
+    add_made("hardswish", one, [](auto& e) {
+      const auto x = e.arg(0), six = e.constant(6);
+      const auto above = e.step(BP_X_MAX, e.step(BP_X_ADD, x, e.constant(3)), e.constant(0));
+      e.step(BP_X_MUL, x, e.step(BP_X_DIV, e.step(BP_X_MIN, above, six), six));
+    });
+    add_made("lerp", "(Tensor input, Tensor end, Tensor weight) -> Tensor", [](auto& e) {
+      const auto x = e.arg(0), end = e.arg(1), by = e.arg(2), span = e.step(BP_X_SUB, end, x);
+      const auto rest = e.step(BP_X_MUL, span, e.step(BP_X_SUB, e.constant(1), by));
+      e.step(BP_X_SELECT, e.step(BP_X_LT, e.step(BP_X_ABS, by), e.constant(0.5)),
+             e.step(BP_X_ADD, x, e.step(BP_X_MUL, by, span)), e.step(BP_X_SUB, end, rest));
+    });
+    const std::string three =
+        "(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+    add_made("addcmul", three, [](auto& e) {
+      const auto scaled = e.step(BP_X_MUL, e.arg(3), e.arg(1));
+      e.step(BP_X_ADD, e.arg(0), e.step(BP_X_MUL, scaled, e.arg(2)));
+    });
+    add_made("addcdiv", three, [](auto& e) {
+      const auto ratio = e.step(BP_X_DIV, e.arg(1), e.arg(2));
+      e.step(BP_X_ADD, e.arg(0), e.step(BP_X_MUL, e.arg(3), ratio));
+    });
+    add_made("rsqrt", one,
+             [](auto& e) { e.step(BP_X_DIV, e.constant(1), e.step(BP_X_SQRT, e.arg(0))); });
+    add_made("reciprocal", one, [](auto& e) { e.step(BP_X_DIV, e.constant(1), e.arg(0)); });
+    add_made("hypot", "(Tensor input, Tensor other) -> Tensor", [](auto& e) {
+      const auto is_infinite = [&e](uint16_t x, uint16_t size) {
+        const auto rest = e.step(BP_X_SUB, size, size);
+        return e.step(BP_X_AND, e.step(BP_X_NE, rest, e.constant(0)), e.step(BP_X_EQ, x, x));
+      };
+      const auto x = e.arg(0), y = e.arg(1), a = e.step(BP_X_ABS, x), b = e.step(BP_X_ABS, y);
+      const auto most = e.step(BP_X_MAX, a, b),
+                 share = e.step(BP_X_DIV, e.step(BP_X_MIN, a, b), most);
+      const auto sum = e.step(BP_X_ADD, e.constant(1), e.step(BP_X_MUL, share, share));
+      const auto is_zero = e.step(BP_X_EQ, most, e.constant(0));
+      const auto finite =
+          e.step(BP_X_SELECT, is_zero, a, e.step(BP_X_MUL, most, e.step(BP_X_SQRT, sum)));
+      e.step(BP_X_SELECT, is_infinite(x, a), a, e.step(BP_X_SELECT, is_infinite(y, b), b, finite));
+    });
+  }
+  template <class F> void add_made(const std::string& name, const std::string& arguments, F make) {
+    Expression e;
+    make(e);
+    add(name, arguments, e);
   }
 
   void add_combined() {
@@ -84,6 +137,7 @@ class ExpressionOperators {
     square.step(BP_X_MUL, base, base);
     add("square", "(Tensor input) -> Tensor", square);
     add_chosen_by_sign();
+    add_fused();
     Expression where;
     const uint16_t condition = where.arg(0), yes = where.arg(1), no = where.arg(2);
     where.step(BP_X_SELECT, condition, yes, no);

@@ -144,18 +144,6 @@ TEST(Pointwise, numbers_in_place_of_tensors) {
   }
 }
 
-// The nearest bf16, to even, found by comparing both neighbours; any NaN is one.
-uint16_t nearest_bf16(float number) {
-  const auto bits = std::bit_cast<uint32_t>(number);
-  const auto below = static_cast<uint16_t>(bits >> 16);  // nearer to zero
-  if (std::isnan(number)) return static_cast<uint16_t>(below | 0x40u);
-  const uint32_t rest = bits & 0xffffu;
-  const bool up = rest > 0x8000u || (rest == 0x8000u && (below & 1u) != 0);
-  return static_cast<uint16_t>(below + (up ? 1 : 0));
-}
-float wide_bf16(uint16_t bits) {
-  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-}
 void expect_bf16(const std::string& name, const std::vector<bp_value>& args,
                  const std::function<float(float)>& truth) {
   constexpr int64_t size = 1 << 16;

@@ -1,0 +1,171 @@
+// The expressions of fused.hpp as one pass each, of f32, f64 and bf16, and of i64 where rows have it. Compiled without contracting
+// products and sums, so that each gives the bits of its steps one by one.
+#include "tile/targets.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tile/fused.cpp"
+#include <algorithm>
+#include <cstring>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include <type_traits>
+
+#include "tile/bf16-inl.hpp"
+#include "tile/fused.hpp"
+#include "tile/vector_arithmetic-inl.hpp"
+#include "tile/vector_math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace bp::cpu::tile::HWY_NAMESPACE {
+namespace {
+
+template <class D> struct Operands {
+  using V = hn::Vec<D>;
+  V values[3];
+};
+
+template <class D, int k>
+HWY_INLINE hn::Vec<D> evaluate(shape::Operand<k>, D, const Operands<D>& in) {
+  return in.values[k];
+}
+template <class D, int over, int under>
+HWY_INLINE hn::Vec<D> evaluate(shape::Number<over, under> number, D d, const Operands<D>&) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(number.value));
+}
+
+template <class D, uint16_t code, class X>
+HWY_INLINE hn::Vec<D> evaluate(shape::Step<code, X>, D d, const Operands<D>& in) {
+  const auto x = evaluate(X{}, d, in);
+  if constexpr (code == BP_X_ABS) return hn::Abs(x);
+  if constexpr (code == BP_X_SQRT) return hn::Sqrt(x);
+  if constexpr (code == BP_X_EXPM1) return expm1(d, x);
+}
+
+template <class D, uint16_t code, class L, class R>
+HWY_INLINE auto evaluate(shape::Step<code, L, R>, D d, const Operands<D>& in) {
+  const auto a = evaluate(L{}, d, in);
+  const auto b = evaluate(R{}, d, in);
+  constexpr bool is_float = std::is_floating_point_v<hn::TFromD<D>>;
+  if constexpr (code == BP_X_ADD) return hn::Add(a, b);
+  if constexpr (code == BP_X_SUB) return hn::Sub(a, b);
+  if constexpr (code == BP_X_MUL) return hn::Mul(a, b);
+  if constexpr (code == BP_X_DIV) return hn::Div(a, b);
+  if constexpr (code == BP_X_MAX && is_float) return vector::Max::apply(a, b);
+  if constexpr (code == BP_X_MIN && is_float) return vector::Min::apply(a, b);
+  if constexpr (code == BP_X_MAX && !is_float) return hn::Max(a, b);
+  if constexpr (code == BP_X_MIN && !is_float) return hn::Min(a, b);
+  if constexpr (code == BP_X_LT) return hn::Lt(a, b);
+  if constexpr (code == BP_X_GT) return hn::Gt(a, b);
+  if constexpr (code == BP_X_EQ) return hn::Eq(a, b);
+  if constexpr (code == BP_X_NE) return hn::Not(hn::Eq(a, b));  // true of NaN, unlike hn::Ne
+  if constexpr (code == BP_X_AND) return hn::And(a, b);
+}
+
+template <class D, class Mask, class L, class R>
+HWY_INLINE hn::Vec<D> evaluate(shape::Step<BP_X_SELECT, Mask, L, R>, D d, const Operands<D>& in) {
+  return hn::IfThenElse(evaluate(Mask{}, d, in), evaluate(L{}, d, in), evaluate(R{}, d, in));
+}
+
+template <class T> struct Memory {
+  using D = hn::ScalableTag<T>;
+  using Element = T;
+  static HWY_INLINE hn::Vec<D> load(const T* from) { return hn::LoadU(D(), from); }
+  static HWY_INLINE void store(hn::Vec<D> value, T* to) { hn::StoreU(value, D(), to); }
+};
+struct Bf16Memory {
+  using D = bf16::Wide;
+  using Element = uint16_t;
+  static HWY_INLINE hn::Vec<D> load(const uint16_t* from) { return bf16::load(from); }
+  static HWY_INLINE void store(hn::Vec<D> value, uint16_t* to) { bf16::store(value, to); }
+};
+
+template <class Shape> struct CountOperands;
+template <int k> struct CountOperands<shape::Operand<k>> { static constexpr int value = k + 1; };
+template <int over, int under> struct CountOperands<shape::Number<over, under>> {
+  static constexpr int value = 0;
+};
+template <uint16_t code, class... Shapes> struct CountOperands<shape::Step<code, Shapes...>> {
+  static constexpr int value = std::max({CountOperands<Shapes>::value...});
+};
+
+// Operands in `numbers` are one element each, of the type that is computed in.
+template <class Shape, class Memory, uint8_t numbers>
+void run(void* dst, const void* a, const void* b, const void* c, int64_t count) {
+  using D = typename Memory::D;
+  using Element = typename Memory::Element;
+  using T = hn::TFromD<D>;
+  constexpr int num_operands = CountOperands<Shape>::value;
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(D()));
+  const void* from[] = {a, b, c};
+  auto* to = static_cast<Element*>(dst);
+  Operands<D> in;
+  const auto load = [&](int64_t i) HWY_ATTR {
+    for (int k = 0; k < num_operands; ++k) {
+      if ((numbers >> k & 1) == 0)
+        in.values[k] = Memory::load(static_cast<const Element*>(from[k]) + i);
+    }
+  };
+  for (int k = 0; k < num_operands; ++k) {
+    if ((numbers >> k & 1) != 0) in.values[k] = hn::Set(D(), *static_cast<const T*>(from[k]));
+  }
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    load(i);
+    Memory::store(evaluate(Shape{}, D(), in), to + i);
+  }
+  if (i == count) return;
+  // The rest by way of whole vectors of it.
+  const auto bytes = static_cast<size_t>(count - i) * sizeof(Element);
+  Element rest[3][lanes] = {};
+  for (int k = 0; k < num_operands; ++k) {
+    if ((numbers >> k & 1) != 0) continue;
+    std::memcpy(rest[k], static_cast<const Element*>(from[k]) + i, bytes);
+    from[k] = rest[k];
+  }
+  load(0);
+  Memory::store(evaluate(Shape{}, D(), in), rest[0]);
+  std::memcpy(to + i, rest[0], bytes);
+}
+
+template <class Entry, class Memory> void add(PrimitiveTable& table, uint32_t dtype) {
+  using Shape = typename Entry::Shape;
+  table.entries[Entry::code][dtype] = run<Shape, Memory, 0>;
+  if constexpr (Entry::numbers != 0) {
+    table.numbered[number_last][Entry::code][dtype] = {run<Shape, Memory, Entry::numbers>,
+                                                       Entry::numbers};
+  }
+}
+
+PrimitiveTable make_table() {
+  PrimitiveTable table;
+  FusedSteps::for_each([&]<class Entry>(Entry) {
+    add<Entry, Memory<float>>(table, BP_F32);
+    add<Entry, Memory<double>>(table, BP_F64);
+    add<Entry, Bf16Memory>(table, BP_BF16);
+    if constexpr (std::is_same_v<typename Entry::Shape, shape::Clamp>)
+      add<Entry, Memory<int64_t>>(table, BP_I64);
+  });
+  return table;
+}
+
+}  // namespace
+
+const PrimitiveTable& fused_table() {
+  static const PrimitiveTable table = make_table();
+  return table;
+}
+
+}  // namespace bp::cpu::tile::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace bp::cpu::tile {
+
+HWY_EXPORT(fused_table);
+
+const PrimitiveTable& fused_primitives() {
+  return HWY_DYNAMIC_DISPATCH(fused_table)();
+}
+
+}  // namespace bp::cpu::tile
+#endif
