@@ -209,22 +209,48 @@ class Run {
     const int64_t stride = plan_.kept.inner_stride(0);
     alignas(64) char raw[column_elements * largest_accumulator],
         loaded[column_elements * sizeof(float)];
-    const bool as_it_lies = stride == 1 && !how_.load;
+    if (stride == 1 && !how_.load) return columns_in_place(tile, begin, end, sums);
     Position at;
     at.seek(reduced, begin);
     for (int64_t i = begin; i < end; ++i) {
-      const char* elements = in_ + (tile.kept.offsets[0] + at.offsets[0]) * how_.itemsize;
+      const void* elements = in_ + (tile.kept.offsets[0] + at.offsets[0]) * how_.itemsize;
       if (stride != 1) {
-        tile::gather(raw, elements, how_.itemsize, stride, tile.count);
+        tile::gather(raw, static_cast<const char*>(elements), how_.itemsize, stride, tile.count);
         elements = raw;
       }
       if (how_.load) {
         how_.load(loaded, elements, tile.count);
         elements = loaded;
       }
+      how_.reducer.columns(sums, &elements, 1, nullptr, tile.count);
       at.next_outer(reduced, reduced.rank);
-      const char* next = in_ + (tile.kept.offsets[0] + at.offsets[0]) * how_.itemsize;
-      how_.reducer.columns(sums, elements, as_it_lies && i + 1 < end ? next : nullptr, tile.count);
+    }
+  }
+
+  // Of rows that are read where they lie, several together.
+  void columns_in_place(const Tile& tile, int64_t begin, int64_t end, void* sums) {
+    const tile::Space& reduced = plan_.reduced;
+    Position at;
+    at.seek(reduced, begin);
+    int64_t left = end - begin;
+    struct Rows {
+      const void* from[tile::rows_together];
+      int count = 0;
+    };
+    const auto next_rows = [&] {
+      Rows rows;
+      rows.count = left >= tile::rows_together ? tile::rows_together : left > 0 ? 1 : 0;
+      for (int k = 0; k < rows.count; ++k) {
+        rows.from[k] = in_ + (tile.kept.offsets[0] + at.offsets[0]) * how_.itemsize;
+        at.next_outer(reduced, reduced.rank);
+      }
+      left -= rows.count;
+      return rows;
+    };
+    for (Rows rows = next_rows(), next; rows.count > 0; rows = next) {
+      next = next_rows();
+      how_.reducer.columns(sums, rows.from, rows.count,
+                           next.count == rows.count ? next.from : nullptr, tile.count);
     }
   }
 

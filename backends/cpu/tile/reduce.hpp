@@ -7,6 +7,9 @@
 
 namespace bp::cpu::tile {
 
+// Rows that accumulators take in at a time, so that each is loaded and stored a quarter as often.
+inline constexpr int rows_together = 4;
+
 enum class Reduce : uint32_t { sum, prod, max, min, root_of_squares };
 inline constexpr uint32_t num_reduces = 5;
 
@@ -18,10 +21,10 @@ struct Reducer {
   void (*start)(void* accumulators, int64_t count) = nullptr;
   // One accumulator takes in `count` elements.
   void (*run)(void* accumulator, const void* elements, int64_t count) = nullptr;
-  // Each of `count` accumulators takes in one element. `next`: what comes next, to be fetched meanwhile, or
-  // NULL.
-  void (*columns)(void* accumulators, const void* elements, const void* next,
-                  int64_t count) = nullptr;
+  // Each of `count` accumulators takes in one element of each of the rows, in their order; there are `rows_together`, or one.
+  // `next`: the rows that come next, as many, to be fetched meanwhile, or NULL.
+  void (*columns)(void* accumulators, const void* const* rows, int num_rows,
+                  const void* const* next, int64_t count) = nullptr;
   // Each takes in another accumulator.
   void (*merge)(void* accumulators, const void* others, int64_t count) = nullptr;
   // To elements; sums are divided by `divisor`.
