@@ -14,6 +14,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "tile/fused.hpp"
 #include "tile/primitives.hpp"
 #include "tile/small_integers-inl.hpp"
 
@@ -66,11 +67,21 @@ inline bool have_small_parts(const int64_t* a, const int64_t* b, int64_t count) 
   }
   return large < static_cast<uint64_t>(small_limit);
 }
-inline int64_t small_quotient(int64_t a, int64_t b) {
+enum class Quotient { truncated, floored, remainder };
+template <Quotient kind> int64_t small_quotient(int64_t a, int64_t b) {
   const double by = b == 0 ? std::numeric_limits<double>::infinity() : small_to_f64(b);
-  return small_from_f64(std::trunc(small_to_f64(a) / by));
+  const double ratio = small_to_f64(a) / by;
+  const int64_t whole =
+      small_from_f64(kind == Quotient::floored ? std::floor(ratio) : std::trunc(ratio));
+  return kind != Quotient::remainder ? whole : b == 0 ? 0 : a - whole * b;
 }
-template <bool is_remainder>
+template <Quotient kind> int64_t any_quotient(int64_t a, int64_t b) {
+  const int64_t whole = Div::apply(a, b);
+  const int64_t rest = b == 0 ? 0 : Sub::apply(a, Mul::apply(whole, b));
+  if (kind == Quotient::remainder) return rest;
+  return kind == Quotient::floored && rest != 0 && (rest < 0) != (b < 0) ? whole - 1 : whole;
+}
+template <Quotient kind>
 void quotients(void* dst, const void* left, const void* right, const void*, int64_t count) {
   auto* to = static_cast<int64_t*>(dst);
   const auto *a = static_cast<const int64_t*>(left), *b = static_cast<const int64_t*>(right);
@@ -78,17 +89,9 @@ void quotients(void* dst, const void* left, const void* right, const void*, int6
     const int64_t end = std::min(count, i + quotient_block);
     if (have_small_parts(a + i, b + i, end - i)) {
 #pragma GCC ivdep
-      for (int64_t j = i; j < end; ++j) {
-        const int64_t quotient = small_quotient(a[j], b[j]);
-        to[j] = !is_remainder ? quotient : b[j] == 0 ? 0 : a[j] - quotient * b[j];
-      }
+      for (int64_t j = i; j < end; ++j) to[j] = small_quotient<kind>(a[j], b[j]);
     } else {
-      for (int64_t j = i; j < end; ++j) {
-        const int64_t quotient = Div::apply(a[j], b[j]);
-        to[j] = !is_remainder ? quotient
-                : b[j] == 0   ? 0
-                              : Sub::apply(a[j], Mul::apply(quotient, b[j]));
-      }
+      for (int64_t j = i; j < end; ++j) to[j] = any_quotient<kind>(a[j], b[j]);
     }
   }
 }
@@ -305,8 +308,9 @@ template <class T, class Bits> void add_type(PrimitiveTable& table, uint32_t dty
   }
   if constexpr (std::is_floating_point_v<T>) set_numbered<Div, T>(table, BP_X_DIV, dtype);
   if constexpr (std::is_same_v<T, int64_t>) {
-    set(BP_X_DIV, quotients<false>);
-    set(BP_X_FMOD, quotients<true>);
+    set(BP_X_DIV, quotients<Quotient::truncated>);
+    set(BP_X_FMOD, quotients<Quotient::remainder>);
+    set(step_floor_divide, quotients<Quotient::floored>);
   }
 }
 

@@ -24,19 +24,31 @@ struct Sqrt {
   template <class V> static HWY_INLINE V apply(V a, V) { return hn::Sqrt(a); }
 };
 
+// Fewer than a vector has.
+template <class Op>
+HWY_INLINE void run_rest(uint16_t* to, const uint16_t* a, const uint16_t* b, int64_t count) {
+  constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(Wide()));
+  const auto bytes = static_cast<size_t>(count) * sizeof(uint16_t);
+  uint16_t left[lanes] = {}, right[lanes] = {};
+  std::memcpy(left, a, bytes);
+  std::memcpy(right, b, bytes);
+  store(Op::apply(load(left), load(right)), left);
+  std::memcpy(to, left, bytes);
+}
+
 // `b` may be `a`, for steps of one operand.
 template <class Op>
 HWY_INLINE void run(uint16_t* to, const uint16_t* a, const uint16_t* b, int64_t count) {
   constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(Wide()));
   int64_t i = 0;
+  if constexpr (bf16::has_pairs) {
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+      const auto x = bf16::load_pair(a + i), y = bf16::load_pair(b + i);
+      bf16::store_pair({Op::apply(x.even, y.even), Op::apply(x.odd, y.odd)}, to + i);
+    }
+  }
   for (; i + lanes <= count; i += lanes) store(Op::apply(load(a + i), load(b + i)), to + i);
-  if (i == count) return;
-  const auto bytes = static_cast<size_t>(count - i) * sizeof(uint16_t);
-  uint16_t left[lanes] = {}, right[lanes] = {};
-  std::memcpy(left, a + i, bytes);
-  std::memcpy(right, b + i, bytes);
-  store(Op::apply(load(left), load(right)), left);
-  std::memcpy(to + i, left, bytes);
+  if (i < count) run_rest<Op>(to + i, a + i, b + i, count - i);
 }
 
 template <class Op>
@@ -58,8 +70,14 @@ void with_last(void* dst, const void* a, const void* b, const void*, int64_t cou
   auto* to = static_cast<uint16_t*>(dst);
   const auto* from = static_cast<const uint16_t*>(a);
   int64_t i = 0;
+  if constexpr (bf16::has_pairs) {
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+      const auto x = bf16::load_pair(from + i);
+      bf16::store_pair({Op::apply(x.even, number), Op::apply(x.odd, number)}, to + i);
+    }
+  }
   for (; i + lanes <= count; i += lanes) store(Op::apply(load(from + i), number), to + i);
-  if (i < count) run<Op>(to + i, from + i, numbers, count - i);
+  if (i < count) run_rest<Op>(to + i, from + i, numbers, count - i);
 }
 
 PrimitiveTable make_table() {

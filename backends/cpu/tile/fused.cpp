@@ -71,12 +71,14 @@ template <class T> struct Memory {
   using Element = T;
   static HWY_INLINE hn::Vec<D> load(const T* from) { return hn::LoadU(D(), from); }
   static HWY_INLINE void store(hn::Vec<D> value, T* to) { hn::StoreU(value, D(), to); }
+  static constexpr bool has_pairs = false;
 };
 struct Bf16Memory {
   using D = bf16::Wide;
   using Element = uint16_t;
   static HWY_INLINE hn::Vec<D> load(const uint16_t* from) { return bf16::load(from); }
   static HWY_INLINE void store(hn::Vec<D> value, uint16_t* to) { bf16::store(value, to); }
+  static constexpr bool has_pairs = bf16::has_pairs;
 };
 
 template <class Shape> struct CountOperands;
@@ -109,6 +111,19 @@ void run(void* dst, const void* a, const void* b, const void* c, int64_t count) 
     if ((numbers >> k & 1) != 0) in.values[k] = hn::Set(D(), *static_cast<const T*>(from[k]));
   }
   int64_t i = 0;
+  if constexpr (Memory::has_pairs) {
+    Operands<D> other = in;
+    for (; i + 2 * lanes <= count; i += 2 * lanes) {
+      for (int k = 0; k < num_operands; ++k) {
+        if ((numbers >> k & 1) != 0) continue;
+        const auto pair = bf16::load_pair(static_cast<const uint16_t*>(from[k]) + i);
+        in.values[k] = pair.even;
+        other.values[k] = pair.odd;
+      }
+      const auto even = evaluate(Shape{}, D(), in), odd = evaluate(Shape{}, D(), other);
+      bf16::store_pair({even, odd}, to + i);
+    }
+  }
   for (; i + lanes <= count; i += lanes) {
     load(i);
     Memory::store(evaluate(Shape{}, D(), in), to + i);

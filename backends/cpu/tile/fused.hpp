@@ -40,6 +40,8 @@ template <class L, class R> using Gt = Step<BP_X_GT, L, R>;
 template <class L, class R> using Eq = Step<BP_X_EQ, L, R>;
 template <class L, class R> using Ne = Step<BP_X_NE, L, R>;
 template <class L, class R> using And = Step<BP_X_AND, L, R>;
+template <class L, class R> using Fmod = Step<BP_X_FMOD, L, R>;
+template <class X> using Floor = Step<BP_X_FLOOR, X>;
 template <class X> using Abs = Step<BP_X_ABS, X>;
 template <class X> using Sqrt = Step<BP_X_SQRT, X>;
 template <class X> using Expm1 = Step<BP_X_EXPM1, X>;
@@ -65,6 +67,14 @@ using Hypot = Select<
     IsInfinite<A>, Abs<A>,
     Select<IsInfinite<B>, Abs<B>,
            Select<Eq<Larger, Zero>, Abs<A>, Mul<Larger, Sqrt<Add<One, Mul<Shorter, Shorter>>>>>>>;
+using Rest = Fmod<A, B>;
+using Whole = Div<Sub<A, Rest>, B>;
+using HasOtherSign = And<Ne<Rest, Zero>, Ne<Lt<B, Zero>, Lt<Rest, Zero>>>;
+using Below = Select<HasOtherSign, Sub<Whole, One>, Whole>;
+using Nearest =
+    Select<Gt<Sub<Below, Floor<Below>>, Number<1, 2>>, Add<Floor<Below>, One>, Floor<Below>>;
+using FloorDivide =
+    Select<Eq<B, Zero>, Div<A, B>, Select<Eq<Below, Zero>, Mul<Div<A, B>, Zero>, Nearest>>;
 using Sign = Select<Gt<A, Zero>, One, Select<Lt<A, Zero>, Number<-1>, Zero>>;
 using Gelu = Mul<A, Add<Number<1, 2>, Mul<Number<1, 2>, Erf<Mul<A, SqrtOfHalf>>>>>;
 
@@ -93,6 +103,7 @@ enum FusedCode : uint16_t {
   step_rsqrt,
   step_reciprocal,
   step_hypot,
+  step_floor_divide,
   after_fused_steps
 };
 static_assert(after_fused_steps <= num_steps_known);
@@ -107,7 +118,8 @@ using FusedSteps =
               Fused<step_rsqrt, shape::Rsqrt>, Fused<step_reciprocal, shape::Reciprocal>,
               Fused<step_hypot, shape::Hypot>>;
 // Those that have code elsewhere.
-using OtherFusedSteps = FusedList<Fused<step_sign, shape::Sign>, Fused<step_gelu, shape::Gelu>>;
+using OtherFusedSteps = FusedList<Fused<step_sign, shape::Sign>, Fused<step_gelu, shape::Gelu>,
+                                  Fused<step_floor_divide, shape::FloorDivide>>;
 
 // A step found: what stands where its operands are, by the numbers of nodes; -1 beyond.
 struct FoundStep {

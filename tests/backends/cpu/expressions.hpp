@@ -96,6 +96,21 @@ class ExpressionOperators {
       const auto ratio = e.step(BP_X_DIV, e.arg(1), e.arg(2));
       e.step(BP_X_ADD, e.arg(0), e.step(BP_X_MUL, e.arg(3), ratio));
     });
+    add_made("floor_divide", "(Tensor input, Tensor other) -> Tensor", [](auto& e) {
+      const auto a = e.arg(0), b = e.arg(1), zero = e.constant(0), rest = e.step(BP_X_FMOD, a, b);
+      const auto differ = e.step(BP_X_NE, e.step(BP_X_LT, b, zero), e.step(BP_X_LT, rest, zero));
+      const auto is_between = e.step(BP_X_AND, e.step(BP_X_NE, rest, zero), differ);
+      const auto whole = e.step(BP_X_DIV, e.step(BP_X_SUB, a, rest), b);
+      const auto below =
+          e.step(BP_X_SELECT, is_between, e.step(BP_X_SUB, whole, e.constant(1)), whole);
+      const auto floored = e.step(BP_X_FLOOR, below);
+      const auto is_far = e.step(BP_X_GT, e.step(BP_X_SUB, below, floored), e.constant(0.5));
+      const auto nearest =
+          e.step(BP_X_SELECT, is_far, e.step(BP_X_ADD, floored, e.constant(1)), floored);
+      const auto ratio = e.step(BP_X_DIV, a, b), none = e.step(BP_X_MUL, ratio, zero);
+      e.step(BP_X_SELECT, e.step(BP_X_EQ, b, zero), ratio,
+             e.step(BP_X_SELECT, e.step(BP_X_EQ, below, zero), none, nearest));
+    });
     add_made("rsqrt", one,
              [](auto& e) { e.step(BP_X_DIV, e.constant(1), e.step(BP_X_SQRT, e.arg(0))); });
     add_made("reciprocal", one, [](auto& e) { e.step(BP_X_DIV, e.constant(1), e.arg(0)); });

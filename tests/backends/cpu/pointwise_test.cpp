@@ -226,9 +226,40 @@ TEST(Pointwise, quotients_of_large_integers) {
     }
     Data a = Data::of<int64_t>(BP_I64, {size}, left), b = Data::of<int64_t>(BP_I64, {size}, right),
          out(BP_I64, {size});
+    run("floor_divide", {value(a), value(b)}, {&out});
+    for (int64_t i = 0; i < size; ++i) {
+      const int64_t x = a.at<int64_t>(i), y = b.at<int64_t>(i), whole = x / y;
+      EXPECT_EQ(out.at<int64_t>(i), whole - (whole * y != x && (x < 0) != (y < 0))) << target << i;
+    }
     run("div", {value(a), value(b)}, {&out});
     for (int64_t i = 0; i < size; ++i)
       EXPECT_EQ(out.at<int64_t>(i), a.at<int64_t>(i) / b.at<int64_t>(i)) << target << i;
+  });
+}
+
+TEST(Pointwise, quotients_are_rounded_down) {
+  std::vector<int64_t> left, right;
+  for (int64_t x = -13; x <= 13; ++x)
+    for (int64_t y = -5; y <= 5; ++y) left.push_back(x), right.push_back(y);
+  const auto lowest = std::numeric_limits<int64_t>::min();
+  for (int64_t y : {-1, 0, 1, 2}) left.push_back(lowest), right.push_back(y);
+  for_each_target([&](const std::string& target) {
+    for (const auto size : {left.size() - 4, left.size()}) {  // the last four leave the way by f64
+      const Sizes shape = {static_cast<int64_t>(size)};
+      Data out(BP_I64, shape);
+      Data a = Data::of<int64_t>(BP_I64, shape, {left.begin(), left.begin() + shape[0]});
+      Data b = Data::of<int64_t>(BP_I64, shape, {right.begin(), right.begin() + shape[0]});
+      run("floor_divide", {value(a), value(b)}, {&out});
+      for (size_t i = 0; i < size; ++i) {
+        const auto ratio = static_cast<long double>(left[i]) / static_cast<long double>(right[i]);
+        const auto expected = right[i] == 0 ? 0
+                              : left[i] == lowest && right[i] == -1
+                                  ? lowest
+                                  : static_cast<int64_t>(floorl(ratio));
+        EXPECT_EQ(out.at<int64_t>(static_cast<int64_t>(i)), expected)
+            << target << ": " << left[i] << " by " << right[i];
+      }
+    }
   });
 }
 
