@@ -227,6 +227,7 @@ class CpuPlugin {
                              "copy",
                              "cast",
                              "sum",
+                             "prod",
                              "mean",
                              "max",
                              "min",

@@ -157,6 +157,44 @@ TEST(Reduction, max_and_min_over_every_set_of_axes) {
   });
 }
 
+// Rows are taken in several at a time, and long ones by many lanes: every remainder of both, with what a sum or a product must keep.
+TEST(Reduction, totals_of_every_number_of_rows_and_columns) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for_each_target([&](const std::string& target) {
+    for (int64_t rows = 1; rows <= 9; ++rows) {
+      for (int64_t columns : {1, 3, 4, 7, 8, 9, 31, 33, 65, 127, 129, 300, 517}) {
+        for (double special : {1.0, 0.0, -0.5, static_cast<double>(INFINITY), nan}) {
+          Data a(BP_F32, {rows, columns}), down(BP_F32, {columns}), along(BP_F32, {rows});
+          std::vector<double> sums(static_cast<size_t>(columns), 0),
+              products(static_cast<size_t>(rows), 1);
+          for (int64_t i = 0; i < rows * columns; ++i) {
+            const double x = i == rows * columns / 2 ? special
+                             : i % 3 == 0            ? 2
+                             : i % 3 == 1            ? 0.5
+                                                     : -1;
+            a.at<float>(i) = static_cast<float>(x);
+            sums[static_cast<size_t>(i % columns)] += x;
+            products[static_cast<size_t>(i / columns)] *= x;
+          }
+          run("sum", {value(a), value(Sizes{0}), value(false), none()}, {&down});
+          run("prod", {value(a), value(Sizes{1}), value(false), none()}, {&along});
+          const auto expect_all = [&](Data& got, const std::vector<double>& expected) {
+            for (int64_t i = 0; i < got.numel(); ++i) {
+              const auto truth = static_cast<float>(expected[static_cast<size_t>(i)]);
+              if (std::isnan(truth))
+                ASSERT_TRUE(std::isnan(got.at<float>(i))) << target << rows << " by " << columns;
+              else
+                ASSERT_EQ(got.at<float>(i), truth) << target << rows << " by " << columns;
+            }
+          };
+          expect_all(down, sums);
+          expect_all(along, products);
+        }
+      }
+    }
+  });
+}
+
 TEST(Reduction, argmax_is_the_first_of_equals) {
   for_each_target([](const std::string&) {
     for (uint32_t dtype : {BP_BOOL, BP_U8, BP_I16, BP_I64, BP_F16, BP_BF16, BP_F32, BP_F64}) {
