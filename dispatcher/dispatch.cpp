@@ -147,6 +147,25 @@ void check_given_results(const Call& call, const Inferred& inferred, Device devi
   }
 }
 
+// Row by row, or in the order of the source's elements if nothing lies between them: as one run each, where a row-major copy of a
+// transposed matrix would go through memory in large strides.
+Tensor cast_for_call(const Tensor& source, Dtype dtype) {
+  const std::uint32_t flags = source.impl()->abi.flags;
+  const bool keeps_order =
+      (flags & BP_LAYOUT_DENSE) && !(flags & BP_LAYOUT_CONTIGUOUS) && source.impl()->abi.space == 0;
+  if (!keeps_order) {
+    Tensor target = empty_tensor(source.shape(), dtype, source.device());
+    copy_into(target, source);
+    return target;
+  }
+  Tensor target = empty_strided_tensor(source.shape(), source.strides(), dtype, source.device());
+  const auto as_run = [](const Tensor& tensor) {
+    return views::as_strided(tensor, {tensor.numel()}, {1}, tensor.storage_offset());
+  };
+  copy_into(as_run(target), as_run(source));
+  return target;
+}
+
 // Casts what takes part in promotion, and expands to the common shape.
 void convert_inputs(const Call& call, const Inferred& inferred, Temporaries& temporaries) {
   if (!inferred.converts && !inferred.broadcasts) return;
@@ -161,9 +180,7 @@ void convert_inputs(const Call& call, const Inferred& inferred, Temporaries& tem
     Tensor converted = tensor_of(tensor);
     if (casts) {
       UncountedScope uncounted;
-      Tensor target = empty_tensor(own, inferred.compute_dtype, converted.device());
-      copy_into(target, converted);
-      converted = std::move(target);
+      converted = cast_for_call(converted, inferred.compute_dtype);
     }
     if (expands) converted = views::expand(converted, shape);
     return temporaries.keep(std::move(converted));

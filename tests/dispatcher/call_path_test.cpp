@@ -21,6 +21,11 @@ std::uint64_t allocations_of(const std::function<void()>& call) {
   return heap_allocations() - before;
 }
 
+// 0 and 1, row by row.
+std::vector<float> mask_of(const Tensor& tensor) {
+  return bp::to_vector<float>(bp::to(tensor, bp::f32));
+}
+
 class CallPath : public testing::Test {
  protected:
   void SetUp() override {
@@ -78,6 +83,19 @@ TEST_F(CallPath, broadcasting_and_strides_allocate_nothing) {
   const Tensor row = counted({8}), turned = transpose(counted({8, 4}), 0, 1);
   EXPECT_EQ(allocations_of([&] { add(a, row); }), 0u);
   EXPECT_EQ(allocations_of([&] { add(a, turned); }), 0u);
+}
+
+// A copy in row-major order would be one in large strides, and the result as well.
+TEST_F(CallPath, a_cast_argument_keeps_the_order_of_its_elements) {
+  const Tensor turned = transpose(counted({8, 4}), 0, 1);
+  const Tensor none = bp::logical_not(turned), some = bp::logical_and(turned, turned);
+  EXPECT_EQ(to_string(none.strides()), to_string(turned.strides()));
+  const Tensor expected = bp::logical_not(bp::contiguous(turned));
+  EXPECT_EQ(mask_of(none), mask_of(expected));
+  EXPECT_EQ(mask_of(some), mask_of(bp::logical_not(expected)));
+  const Tensor with_gaps = bp::slice(turned, 0, 0, 4, 2);
+  EXPECT_EQ(mask_of(bp::logical_not(with_gaps)), mask_of(bp::slice(expected, 0, 0, 4, 2)));
+  EXPECT_EQ(allocations_of([&] { bp::logical_not(turned); }), 0u);
 }
 
 TEST_F(CallPath, reductions_allocate_nothing) {
