@@ -5,8 +5,8 @@ import re
 
 import rule
 
-# `code <= BP_X_TANH`: a new step cannot be put into such a range.
-ORDERED = re.compile(r"[<>]=?\s*BP_X_\w+|BP_X_\w+\s*[<>]=?(?!=)")
+# `code <= BP_X_TANH`: a new step cannot be put into such a range. Not `Step<BP_X_ADD, ...>`, a template's argument.
+ORDERED = re.compile(r"(?<!\w)[<>]=?\s*BP_X_\w+|BP_X_\w+\s*[<>]=?(?!=)")
 # Those that compute each step: one for the devices, one for the processors, the suite's own and the truth in 113 bits apart on purpose.
 COMPUTE = {"backends/cpu/tile/arithmetic.cpp", "backends/reference_primitives/expression.hpp", "conformance/oracle/pointwise.cpp",
            "conformance/judge/complex_functions.cpp", "tests/accuracy/truth.cpp",
