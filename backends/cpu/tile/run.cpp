@@ -142,18 +142,22 @@ class Machine {
  private:
   // The numbered form of a step where its operands allow it. All others' numbers are to be filled into registers.
   void choose_steps(const bp_call& call, int64_t count, uint32_t repeated, bool streams) {
+    if (count == 1 && program_.wide_numbers == 0) {  // nothing to gain, and calls are short
+      for (int i = 0; i < program_.num_steps; ++i) chosen_[i] = program_.steps[i].run;
+      filled_ = ~0u;
+      return;
+    }
     uint32_t single = program_.wide_numbers == 0 ? repeated : 0;
     for (int i = 0; i < program_.num_inputs; ++i)
       single |= uint32_t{call.args[program_.inputs[i].arg].tag != BP_TENSOR} << i;
     for (int i = 0; i < program_.num_constants; ++i) single |= 1u << program_.constants[i].reg;
-    const bool asks = count > 1 || program_.wide_numbers != 0;
     for (int i = 0; i < program_.num_steps; ++i) {
       const Step& step = program_.steps[i];
       const bool is_streaming = streams && i + 1 == program_.num_steps && program_.streaming;
       chosen_[i] = step.run;
       uint32_t numbers = 0;
       for (const Numbered& way : step.numbered) {
-        if (!asks || is_streaming || way.run == nullptr || numbers != 0) continue;
+        if (is_streaming || way.run == nullptr || numbers != 0) continue;
         if (!are_single(step, way.operands, single)) continue;
         chosen_[i] = way.run;
         numbers = way.operands;
@@ -372,13 +376,14 @@ class LargeRun {
   const bp_tensor& out = *call.outputs[0];
   Machine machine(program, call, std::min(out.numel, program.tile));
   const int64_t tile = machine.is_direct() ? out.numel : program.tile;
-  int64_t itemsizes[max_inputs];
-  for (int i = 0; i < program.num_inputs; ++i)
-    itemsizes[i] = program.inputs[i].is_mask ? 1 : itemsize_of(program.dtype);
+  const auto bytes_of = [&](int i, int64_t elements) {
+    return elements == 0 || program.inputs[i].is_mask != 0 ? elements
+                                                           : elements * itemsize_of(program.dtype);
+  };
   for (int64_t at = 0; at < out.numel; at += tile) {
     const int64_t count = std::min(tile, out.numel - at);
     for (int i = 0; i < program.num_inputs; ++i) {
-      if (inputs[i] != nullptr) machine.read(i, inputs[i] + at * itemsizes[i], 1, count);
+      if (inputs[i] != nullptr) machine.read(i, inputs[i] + bytes_of(i, at), 1, count);
     }
     machine.execute(data_of<char>(out) + at * out.itemsize, count);
   }
