@@ -27,6 +27,8 @@ void write_number(void* to, uint32_t dtype, double number) {
 
 namespace {
 
+constexpr int64_t line_bytes = 64;  // of a cache
+
 void write_value(void* to, uint32_t dtype, const bp_value& number) {
   if (number.tag == BP_DOUBLE) return write_number(to, dtype, number.u.f);
   if (number.tag == BP_COMPLEX) {
@@ -137,6 +139,18 @@ class Machine {
   // Whether no element goes through a register, so that a tile may have any length; each input must be one run, or one element.
   bool is_direct() const {
     return program_.num_steps == 1 && !program_.load && !program_.store && filled_ == 0;
+  }
+
+  // A direct program's step, on inputs where they lie; NULL for those that are numbers.
+  void run_direct(char* out, const char* const* inputs, int64_t count) {
+    const Step& step = program_.steps[0];
+    const uint8_t operands[] = {step.a, step.b, step.c};
+    const void* from[3] = {};
+    for (int k = 0; k < step.num_operands; ++k) {
+      const uint8_t reg = operands[k];
+      from[k] = reg < program_.num_inputs && inputs[reg] != nullptr ? inputs[reg] : memory_[reg];
+    }
+    chosen_[0](out, from[0], from[1], from[2], count);
   }
 
  private:
@@ -295,12 +309,22 @@ class LargeRun {
     if (streams_) finish_streaming();
   }
 
+  void direct_row(Machine& machine, const Position& at, int64_t begin, int64_t end) {
+    const char* inputs[max_inputs];
+    for (int k = 0; k < program_.num_inputs; ++k)
+      inputs[k] = operand_[k] >= 0 ? element(operand_[k], at, begin) : nullptr;
+    machine.run_direct(element(0, at, begin), inputs, end - begin);
+  }
+
   void row(Machine& machine, const Position& at, int64_t begin, int64_t end) {
     const int64_t out_stride = space_.inner_stride(0);
     const bool from_register = streams_ && program_.streaming == nullptr;
     int64_t tile = program_.tile;
     if (from_register) tile = std::min(tile, constants::streamed_tile_bytes / itemsizes_[0]);
-    if (!from_register && are_in_place_ && machine.is_direct()) tile = end - begin;
+    if (!from_register && are_in_place_ && machine.is_direct()) {
+      if (!streams_) return direct_row(machine, at, begin, end);
+      tile = end - begin;
+    }
     for (int64_t i = begin, count = 0; i < end; i += count) {
       char* out = element(0, at, i);
       count = std::min(end - i, tile);
