@@ -164,25 +164,36 @@ void convolve_groups(const PackedConvolution& c) {
   });
 }
 
+// Where the points from (picture, y, x) on see channels at each tap, as a row of the result has them beside each other.
+void find_depth_places(const PackedConvolution& c, const Point& point, int64_t num_points,
+                       const float** to) {
+  for (int64_t ky = 0; ky < c.rows.kernel; ++ky) {
+    const int64_t y = c.rows.seen(point.y, ky);
+    const float* const row = y >= 0 ? c.at(point.picture, y, 0) : nullptr;
+    for (int64_t kx = 0; kx < c.columns.kernel; ++kx, to += tile::depth_at_once)
+      for (int64_t i = 0; i < num_points; ++i) {
+        const int64_t x = c.columns.seen(point.x + i, kx);
+        to[i] = row && x >= 0 ? row + x * c.channels : c.zeros;
+      }
+  }
+}
+
 void convolve_each_channel(const PackedConvolution& c) {
   const int64_t line = c.columns.count,
                 work = std::max<int64_t>(1, line * c.num_taps() * c.channels);
-  parallel_for(
-      c.batch * c.rows.count, std::max<int64_t>(1, constants::loop_products / work),
-      [&](int64_t begin, int64_t end) {
-        Places seen(static_cast<size_t>(c.num_taps()));
-        Point point(c, begin * line);
-        for (int64_t i = begin * line; i < end * line; ++i, point.advance(c)) {
-          for (int64_t tap = 0; tap < c.num_taps(); ++tap) {
-            const int64_t y = c.rows.seen(point.y, tap / c.columns.kernel),
-                          x = c.columns.seen(point.x, tap % c.columns.kernel);
-            seen[static_cast<size_t>(tap)] = y >= 0 && x >= 0 ? c.at(point.picture, y, x) : nullptr;
-          }
-          const int64_t place = i * c.to;
-          tile::convolve_depth({seen.data(), c.num_taps(), c.channels, c.weight, c.bias,
-                                c.other ? c.other + place : nullptr, c.result + place, c.finish});
-        }
-      });
+  parallel_for(c.batch * c.rows.count, std::max<int64_t>(1, constants::loop_products / work),
+               [&](int64_t begin, int64_t end) {
+                 Places seen(static_cast<size_t>(c.num_taps() * tile::depth_at_once));
+                 for (int64_t i = begin * line, count = 0; i < end * line; i += count) {
+                   const Point point(c, i);
+                   count = std::min(tile::depth_at_once, line - point.x);
+                   find_depth_places(c, point, count, seen.data());
+                   const int64_t place = i * c.to;
+                   tile::convolve_depth({seen.data(), c.num_taps(), c.channels, c.weight, c.bias,
+                                         c.other ? c.other + place : nullptr, c.result + place,
+                                         count, c.finish});
+                 }
+               });
 }
 
 // Pictures of few channels, with zeros around: a row of the kernel is then one run of numbers.
@@ -245,22 +256,22 @@ Status packed_convolution(Call call, In input, In weight, std::optional<In> bias
       other ? data_of<float>(other->abi()) : nullptr,
       data_of<float>(result.abi()),
       {static_cast<float>(min.value_or(-infinity)), static_cast<float>(max.value_or(infinity))}};
-  if (c.is_depthwise()) {
-    convolve_each_channel(c);
-    return ok;
-  }
   bp_code code = BP_OK;
   if (pays_to_pad(c)) {
     code = with_rows_in_runs(&call.abi(), c, padding);
     c.taps_in_run = c.columns.kernel;
   }
   char* zeros = nullptr;
-  const auto bytes = static_cast<uint64_t>(c.run()) * 4;
+  const auto bytes = static_cast<uint64_t>(c.is_depthwise() ? c.channels : c.run()) * 4;
   if (code == BP_OK) code = take_workspace(&call.abi(), bytes, zeros);
   if (code != BP_OK) return Status::from_host(code);
   std::fill_n(zeros, bytes, char{0});
   c.zeros = reinterpret_cast<const float*>(zeros);
-  convolve_groups(c);
+  if (c.is_depthwise()) {
+    convolve_each_channel(c);
+  } else {
+    convolve_groups(c);
+  }
   return ok;
 }
 

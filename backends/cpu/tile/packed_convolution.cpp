@@ -1,5 +1,6 @@
 // A block of points times a panel of weights stays in registers: for AVX-512 12 points times 2 vectors, whose 24 sums hide
-// the latency of the additions, with two loads of weights and 12 of numbers for each 24 of them.
+// the latency of the additions, with two loads of weights and 12 of numbers for each 24 of them. Where a panel is not full, fewer
+// vectors meet more points.
 #include "tile/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -19,8 +20,16 @@ using Lanes = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Lanes>;
 constexpr int lanes = static_cast<int>(hn::MaxLanes(Lanes()));
 constexpr int vectors_of_panel = static_cast<int>(panel_width) / lanes;
-// 32 registers of AVX-512; 16 of AVX2, of which a panel takes 4 for each point.
-constexpr int most_points = lanes == 16 ? static_cast<int>(points_at_once) : 3;
+// 32 registers of AVX-512, and of Neon; 16 of AVX2, of which 12 are sums.
+constexpr int most_points(int num_vectors) {
+  return lanes == 16       ? static_cast<int>(points_at_once)
+         : num_vectors > 4 ? 3
+                           : static_cast<int>(points_at_once) / num_vectors;
+}
+// How many points are taken at once where fewer are left than `num_points`.
+constexpr int fewer(int num_points) {
+  return num_points > 8 ? 8 : num_points > 4 ? 4 : num_points / 2;
+}
 
 HWY_INLINE Vector finished(Vector sum, const Finish& finish) {
   const Lanes d;
@@ -102,37 +111,78 @@ HWY_NOINLINE void block(const PanelPoints& p, int64_t first) {
     }
 }
 
-template <int num_points> void of_points(const PanelPoints& p, int64_t first) {
-  if (num_points == 1 || p.num_results > panel_width / 2 || vectors_of_panel < 2)
-    return block<num_points, vectors_of_panel>(p, first);
-  block<num_points, std::max(vectors_of_panel / 2, 1)>(p, first);
+template <int num_points, int num_vectors> void of_points(const PanelPoints& p, int64_t first) {
+  for (; p.num_points - first >= num_points; first += num_points)
+    block<num_points, num_vectors>(p, first);
+  if constexpr (num_points > 1) of_points<fewer(num_points), num_vectors>(p, first);
+}
+
+// As many vectors of the panel as have results; those behind are zeros.
+template <int num_vectors> void of_vectors(const PanelPoints& p) {
+  if constexpr (num_vectors < vectors_of_panel) {
+    if (p.num_results > num_vectors * lanes)
+      return of_vectors<(num_vectors < 4 ? num_vectors + 1 : vectors_of_panel)>(p);
+  }
+  of_points<most_points(num_vectors), num_vectors>(p, 0);
 }
 
 void convolve_points_f32(const PanelPoints& p) {
-  int64_t first = 0;
-  for (; p.num_points - first >= most_points; first += most_points)
-    of_points<most_points>(p, first);
-  if constexpr (most_points > 8)
-    for (; p.num_points - first >= 8; first += 8) of_points<8>(p, first);
-  if constexpr (most_points > 4)
-    for (; p.num_points - first >= 4; first += 4) of_points<4>(p, first);
-  for (; p.num_points - first >= 2; first += 2) of_points<2>(p, first);
-  for (; first < p.num_points; ++first) of_points<1>(p, first);
+  of_vectors<1>(p);
 }
 
-void convolve_depth_f32(const DepthPoint& p) {
+// Of `num_points` points the channels from `c` on: several sums, which need not wait for each other, and each weight read once for all
+// points.
+template <int num_points, int num_vectors, class Load, class Store>
+HWY_INLINE void depth_block(const DepthPoints& p, int64_t first, int64_t c, const Load& load,
+                            const Store& store) {
   const Lanes d;
-  for (int64_t c = 0; c < p.channels; c += lanes) {
-    const auto inside =
-        hn::FirstN(d, static_cast<size_t>(std::min<int64_t>(p.channels - c, lanes)));
-    auto sum = p.bias ? hn::MaskedLoad(inside, d, p.bias + c) : hn::Zero(d);
-    for (int64_t tap = 0; tap < p.num_taps; ++tap)
-      if (p.seen[tap])
-        sum = hn::MulAdd(hn::MaskedLoad(inside, d, p.seen[tap] + c),
-                         hn::MaskedLoad(inside, d, p.weight + tap * p.channels + c), sum);
-    if (p.other) sum = hn::Add(sum, hn::MaskedLoad(inside, d, p.other + c));
-    hn::BlendedStore(finished(sum, p.finish), inside, d, p.to + c);
+  Vector sums[num_points][num_vectors], w[num_vectors];
+#pragma GCC unroll 4
+  for (int i = 0; i < num_points; ++i)
+#pragma GCC unroll 2
+    for (int j = 0; j < num_vectors; ++j)
+      sums[i][j] = p.bias ? load(p.bias + c + j * lanes) : hn::Zero(d);
+  const float* weight = p.weight + c;
+  const float* const* seen = p.seen + first;
+  for (int64_t tap = 0; tap < p.num_taps; ++tap, weight += p.channels, seen += depth_at_once) {
+#pragma GCC unroll 2
+    for (int j = 0; j < num_vectors; ++j) w[j] = load(weight + j * lanes);
+#pragma GCC unroll 4
+    for (int i = 0; i < num_points; ++i)
+#pragma GCC unroll 2
+      for (int j = 0; j < num_vectors; ++j)
+        sums[i][j] = hn::MulAdd(load(seen[i] + c + j * lanes), w[j], sums[i][j]);
   }
+#pragma GCC unroll 4
+  for (int i = 0; i < num_points; ++i)
+#pragma GCC unroll 2
+    for (int j = 0; j < num_vectors; ++j) {
+      const int64_t place = (first + i) * p.channels + c + j * lanes;
+      const auto sum = p.other ? hn::Add(sums[i][j], load(p.other + place)) : sums[i][j];
+      store(finished(sum, p.finish), p.to + place);
+    }
+}
+
+template <int num_points> void depth_of_points(const DepthPoints& p, int64_t first) {
+  const Lanes d;
+  const auto load = [&](const float* from) { return hn::LoadU(d, from); };
+  const auto store = [&](Vector v, float* to) { hn::StoreU(v, d, to); };
+  int64_t c = 0;
+  for (; c + 2 * lanes <= p.channels; c += 2 * lanes)
+    depth_block<num_points, 2>(p, first, c, load, store);
+  for (; c + lanes <= p.channels; c += lanes) depth_block<num_points, 1>(p, first, c, load, store);
+  if (c == p.channels) return;
+  const auto inside = hn::FirstN(d, static_cast<size_t>(p.channels - c));
+  depth_block<num_points, 1>(
+      p, first, c, [&](const float* from) { return hn::MaskedLoad(inside, d, from); },
+      [&](Vector v, float* to) { hn::BlendedStore(v, inside, d, to); });
+}
+
+void convolve_depth_f32(const DepthPoints& p) {
+  int64_t first = 0;
+  for (; p.num_points - first >= depth_at_once; first += depth_at_once)
+    depth_of_points<depth_at_once>(p, first);
+  for (; first < p.num_points; ++first) depth_of_points<1>(p, first);
 }
 
 }  // namespace
@@ -148,8 +198,8 @@ HWY_EXPORT(convolve_depth_f32);
 void convolve_points(const PanelPoints& points) {
   HWY_DYNAMIC_DISPATCH(convolve_points_f32)(points);
 }
-void convolve_depth(const DepthPoint& point) {
-  HWY_DYNAMIC_DISPATCH(convolve_depth_f32)(point);
+void convolve_depth(const DepthPoints& points) {
+  HWY_DYNAMIC_DISPATCH(convolve_depth_f32)(points);
 }
 
 }  // namespace bp::cpu::tile

@@ -28,16 +28,19 @@ struct PanelPoints {
 };
 void convolve_points(const PanelPoints& points);
 
-// One point, where each channel has a result of its own.
-struct DepthPoint {
-  const float* const* seen;  // [num_taps]: NULL beside the picture
+// Up to depth_at_once points beside each other, where each channel has a result of its own.
+inline constexpr int64_t depth_at_once = 4;
+struct DepthPoints {
+  const float* const*
+      seen;  // [num_taps][depth_at_once]: where the channels begin that a point sees at a tap
   int64_t num_taps, channels;
   const float* weight;  // [num_taps][channels]
   const float* bias;    // may be NULL
-  const float* other;   // may be NULL
+  const float* other;   // [num_points][channels], as `to`; may be NULL
   float* to;
+  int64_t num_points;
   Finish finish;
 };
-void convolve_depth(const DepthPoint& point);
+void convolve_depth(const DepthPoints& points);
 
 }  // namespace bp::cpu::tile
