@@ -15,6 +15,14 @@ int64_t inner_size(const bp_tensor& tensor, int64_t dim) {
   return product(shape_of(tensor).subspan(dim));
 }
 
+// A call for each row takes longer than to copy a few bytes.
+template <uint64_t row_bytes>
+void copy_short_rows(char* to, uint64_t to_row_bytes, const char* from, int64_t begin,
+                     int64_t end) {
+  for (int64_t row = begin; row < end; ++row)
+    std::memcpy(to + row * to_row_bytes, from + row * row_bytes, row_bytes);
+}
+
 void copy_rows(const bp_tensor& from, char* to, uint64_t to_row_bytes, int64_t dim) {
   const uint64_t row_bytes = inner_size(from, dim) * from.itemsize;
   const int64_t rows = outer_size(from, dim);
@@ -22,6 +30,12 @@ void copy_rows(const bp_tensor& from, char* to, uint64_t to_row_bytes, int64_t d
   if (rows == 1) return copy_bytes(to, source, row_bytes);
   const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 17) / static_cast<int64_t>(row_bytes));
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+    switch (row_bytes) {
+      case 4: return copy_short_rows<4>(to, to_row_bytes, source, begin, end);
+      case 8: return copy_short_rows<8>(to, to_row_bytes, source, begin, end);
+      case 16: return copy_short_rows<16>(to, to_row_bytes, source, begin, end);
+      default: break;
+    }
     for (int64_t row = begin; row < end; ++row)
       std::memcpy(to + row * to_row_bytes, source + row * row_bytes, row_bytes);
   });

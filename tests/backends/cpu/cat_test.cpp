@@ -36,6 +36,17 @@ TEST(CpuCat, joins_rows_and_columns) {
             (std::vector<int32_t>{1, 10, 11, 2, 12, 13}));
 }
 
+TEST(CpuCat, joins_short_rows_of_every_length) {
+  for (int64_t width = 1; width <= 9; ++width) {
+    Data out = joined({counting({5, width}, 0), counting({5, 3}, 1000)}, 1);
+    for (int64_t i = 0; i < out.numel(); ++i) {
+      const int64_t row = i / (width + 3), column = i % (width + 3);
+      ASSERT_EQ(out.at<int32_t>(i),
+                column < width ? row * width + column : 1000 + row * 3 + column - width);
+    }
+  }
+}
+
 TEST(CpuCat, joins_strided_tensors) {
   EXPECT_EQ(
       joined({counting({2, 2}, 1).permuted({1, 0}), counting({2, 2}, 10)}, 1).values<int32_t>(),
