@@ -56,12 +56,13 @@ std::vector<Target> targets_of(const Tensor& input, std::span<const double> roi,
 
 }  // namespace
 
-Tensor resized(const Tensor& input, std::span<const double> roi, std::span<const double> scales,
-               const Axes& sizes, const Axes& axes, const Resampling& how) {
+namespace {
+
+Tensor resized_to(const Tensor& input, const std::vector<Target>& targets, const Resampling& how) {
   const bool crops = how.coordinates == "tf_crop_and_resize";
   Tensor result = input;
   Dims dims, all_sizes;
-  for (const Target& target : targets_of(input, roi, scales, sizes, axes, how)) {
+  for (const Target& target : targets) {
     const std::int64_t size = input.size(target.dim);
     if (target.size == size && target.scale == 1 && !crops) continue;
     const bool is_exact =
@@ -80,6 +81,20 @@ Tensor resized(const Tensor& input, std::span<const double> roi, std::span<const
   return resample(result, all_sizes, dims, how.mode, how.coordinates, how.nearest_mode,
                   how.cubic_coeff, how.exclude_outside, how.antialias, std::nullopt, 0, 1,
                   how.outside);
+}
+
+}  // namespace
+
+// Pictures whose channels lie last stay so, as everything behind a convolution has them.
+Tensor resized(const Tensor& input, std::span<const double> roi, std::span<const double> scales,
+               const Axes& sizes, const Axes& axes, const Resampling& how) {
+  std::vector<Target> targets = targets_of(input, roi, scales, sizes, axes, how);
+  const bool has_channels_last = input.ndim() == 4 && !input.is_contiguous() &&
+                                 input.is_contiguous(MemoryFormat::channels_last);
+  if (!has_channels_last) return resized_to(input, targets, how);
+  for (Target& target : targets)
+    if (target.dim > 0) target.dim = target.dim == 1 ? 3 : target.dim - 1;
+  return permute(resized_to(permute(input, {0, 2, 3, 1}), targets, how), {0, 3, 1, 2});
 }
 
 Tensor affine_places(const Tensor& theta, IntList size, bool align_corners) {

@@ -1,4 +1,5 @@
-// What stands behind a convolution - an addition, limits - is done to its sums before they are written.
+// What stands behind a convolution is done to its sums before they are written: constants of channels by its weight and bias, then an
+// addition, then limits.
 #include "convolutions.hpp"
 
 #include <algorithm>
@@ -8,7 +9,9 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
+#include "affine.hpp"
 #include "recipes/windows.hpp"
+#include "transposed.hpp"
 
 namespace bp::onnx {
 namespace {
@@ -60,7 +63,8 @@ Tensor from_pictures(const Tensor& pictures, bool are_lines) {
 class PackedConvolution : public Action {
  public:
   // `other` is added, if there is a second input.
-  PackedConvolution(const GraphNode& node, const Limits& limits, Device device, std::string name)
+  PackedConvolution(const GraphNode& node, const ChannelAffine& affine, const Limits& limits,
+                    Device device, std::string name)
       : are_lines_(node.inputs[1].facts.shape.size() == 3), groups_(groups_of(node)),
         limits_(limits) {
     name_ = std::move(name);
@@ -71,11 +75,19 @@ class PackedConvolution : public Action {
       if (const Axes list = list_of(node, from)) to->assign(list->begin(), list->end());
     Tensor weight = borrow(node.inputs[1].constant, host_device());
     kernel_ = kernel_of(weight);
+    if (!affine.is_identity()) {
+      Dims each(static_cast<std::uint32_t>(weight.ndim()), 1);
+      each[0] = weight.size(0);
+      weight = mul(weight, reshape(affine.factors(), each));
+    }
     if (are_lines_) weight = unsqueeze(weight, 2);
     size_ = weight.shape();
     weight_ = on(pack_convolution(weight, groups_), device);
+    Tensor bias;
     if (node.inputs.size() > 2 && node.inputs[2].constant)
-      bias_ = on(borrow(node.inputs[2].constant, host_device()), device);
+      bias = borrow(node.inputs[2].constant, host_device());
+    if (!affine.is_identity()) bias = affine.applied_to(bias);
+    if (bias.defined()) bias_ = on(bias, device);
   }
 
   void run(std::span<Value* const> inputs, std::span<Value> results) const override {
@@ -144,14 +156,31 @@ class PackedConvolution : public Action {
   Tensor weight_, bias_;
 };
 
-// The other summand of an addition to `value` of pictures of the same rank.
-const GraphValue* summand(const GraphNode& node, const GraphNode& convolution) {
-  const GraphValue& value = convolution.outputs[0];
+// The other summand of an addition to the result of `before`, of pictures of the same rank.
+const GraphValue* summand(const GraphNode& node, const GraphNode& before) {
+  const GraphValue& value = before.outputs[0];
   if (!is_of_onnx(node) || node.type != "Add" || node.version < 7) return nullptr;
   const GraphValue& other = node.inputs[node.inputs[0].name == value.name ? 1 : 0];
   const bool fits = other.facts.dtype == f32 && other.facts.ndim == value.facts.ndim &&
                     !other.constant && other.name != value.name;
   return fits ? &other : nullptr;
+}
+
+void fuse_behind(const std::vector<GraphNode>& nodes, const Readers& readers, Device device,
+                 const std::vector<bool>& taken, FusedNodes& fused) {
+  const GraphNode& node = nodes[fused.nodes[0]];
+  ChannelAffine affine(node.inputs[1].facts.shape[0]);
+  take_affine(nodes, readers, taken, fused, affine);
+  const GraphNode& last = nodes[fused.nodes.back()];
+  const auto next = readers.only(last.outputs[0].name);
+  if (next && !taken[*next])
+    if (const GraphValue* other = summand(nodes[*next], last)) {
+      fused.nodes.push_back(*next);
+      fused.inputs.push_back(other);
+    }
+  const Limits limits = take_limits(nodes, readers, taken, fused);
+  std::string name = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
+  fused.action = std::make_unique<PackedConvolution>(node, affine, limits, device, std::move(name));
 }
 
 }  // namespace
@@ -163,23 +192,10 @@ std::vector<FusedNodes> fuse_convolutions(const std::vector<GraphNode>& nodes,
   if (!has_kernel(device)) return all;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const GraphNode& node = nodes[i];
-    if (!is_packable(node)) continue;
+    const bool is_usual = is_packable(node);
+    if (!is_usual && !is_spreading(node)) continue;
     FusedNodes fused{{i}, {&node.inputs[0]}, nullptr};
-    Limits limits;
-    auto next = readers.only(node.outputs[0].name);
-    if (next && !taken[*next])
-      if (const GraphValue* other = summand(nodes[*next], node)) {
-        fused.nodes.push_back(*next);
-        fused.inputs.push_back(other);
-        next = readers.only(nodes[*next].outputs[0].name);
-      }
-    if (next && !taken[*next])
-      if (const auto found = limits_of(nodes[*next])) {
-        limits = *found;
-        fused.nodes.push_back(*next);
-      }
-    std::string name = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
-    fused.action = std::make_unique<PackedConvolution>(node, limits, device, std::move(name));
+    (is_usual ? fuse_behind : fuse_behind_spreading)(nodes, readers, device, taken, fused);
     for (const std::size_t each : fused.nodes) taken[each] = true;
     all.push_back(std::move(fused));
   }

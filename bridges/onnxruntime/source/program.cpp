@@ -7,6 +7,7 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
+#include "affine.hpp"
 #include "chains.hpp"
 #include "convolutions.hpp"
 
@@ -25,7 +26,10 @@ Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphVal
   const Readers readers(nodes, outputs);
   std::vector<bool> taken(nodes.size(), false);
   std::vector<FusedNodes> fused = fuse_convolutions(nodes, readers, device, taken);
-  for (FusedNodes& each : join_pointwise(nodes, readers, !fused.empty(), taken))
+  const bool has_pictures = !fused.empty();
+  for (FusedNodes& each : fuse_normalizations(nodes, readers, device, taken))
+    fused.push_back(std::move(each));
+  for (FusedNodes& each : join_pointwise(nodes, readers, has_pictures, taken))
     fused.push_back(std::move(each));
   std::vector<FusedNodes*> owners(nodes.size(), nullptr);
   for (FusedNodes& each : fused)

@@ -120,6 +120,117 @@ def test_channels_are_normalized_by_their_neighbours(size, beta, behind_a_convol
     expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
 
 
+def model_of(nodes, constants, shape, ndim=None):
+    ndim = ndim or len(shape)
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape), helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * ndim)]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], [numpy_helper.from_array(array, name) for name, array in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10).SerializeToString()
+
+
+def unoptimized(model):
+    """ONNX Runtime would join some of these nodes itself."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    ours = backplane_onnxruntime.session(model, "cpu:0", options, strict=True)
+    return ours, onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+
+
+def add_scales(source, nodes, constants, channels, ndim):
+    """Behind the last node a few that multiply or add constants of channels, and perhaps limits."""
+
+    def constant(shape):
+        constants[f"k{len(constants)}"] = source.uniform(0.5, 2, shape).astype(numpy.float32)
+        return f"k{len(constants) - 1}"
+
+    for _ in range(int(source.integers(1, 5))):
+        value, kind = nodes[-1].output[0], str(source.choice(["Add", "Mul", "Sub", "Div", "BatchNormalization"]))
+        if kind == "BatchNormalization":
+            inputs, attributes = [value, *(constant([channels]) for _ in range(4))], {"epsilon": 0.1}
+        else:
+            wide = [channels] + [1] * (ndim - 2)
+            shape = [[], [1], wide, [1, *wide]][int(source.integers(4))]
+            inputs, attributes = [value, constant(shape)], {}
+            if kind != "Div" and source.integers(2):
+                inputs.reverse()
+        nodes.append(helper.make_node(kind, inputs, [f"v{len(nodes)}"], **attributes))
+    if source.integers(2):
+        nodes.append(helper.make_node("Relu", [nodes[-1].output[0]], [f"v{len(nodes)}"]))
+    nodes[-1].output[0] = "y"
+
+
+@pytest.mark.parametrize("kind", ["Conv", "depthwise", "line", "ConvTranspose", "none"])
+def test_constants_behind_a_convolution_become_part_of_it(kind):
+    for seed in range(30):
+        source = numpy.random.default_rng(seed)
+        channels, to = int(source.integers(1, 20)), int(source.integers(8, 40))
+        shape, ndim = ([2, channels, 9], 3) if kind == "line" else ([2, channels, 5, 6], 4)
+        size = {"Conv": [to, channels, 3, 3], "depthwise": [channels, 1, 3, 3], "line": [to, channels, 3], "ConvTranspose": [channels, to, 2, 3]}.get(kind)
+        constants, nodes = {}, [helper.make_node("Abs", ["x"], ["v0"])]
+        if size:
+            constants["weight"] = source.standard_normal(size).astype(numpy.float32) / channels**0.5
+            to = channels if kind == "depthwise" else to
+            inputs = ["v0", "weight"]
+            if source.integers(2):
+                constants["bias"] = source.standard_normal(to).astype(numpy.float32)
+                inputs.append("bias")
+            attributes = {"strides": [2, 3]} if kind == "ConvTranspose" else {"group": channels if kind == "depthwise" else 1}
+            nodes.append(helper.make_node("ConvTranspose" if kind == "ConvTranspose" else "Conv", inputs, ["v1"], **attributes))
+        add_scales(source, nodes, constants, to if size else channels, ndim)
+        feeds = {"x": source.standard_normal(shape).astype(numpy.float32)}
+        ours, theirs = unoptimized(model_of(nodes, constants, shape))
+        expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
+
+
+def test_a_factor_that_is_not_finite_stays_behind_the_sums():
+    """Zeros of a weight times infinity would be NaN."""
+    weight = numpy.ones((8, 4, 1, 1), numpy.float32)
+    weight[:, 1:] = 0
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Mul", ["c", "k"], ["y"])]
+    ours, theirs = unoptimized(model_of(nodes, {"w": weight, "k": numpy.float32([numpy.inf])}, [1, 4, 3, 3]))
+    feeds = {"x": numpy.ones((1, 4, 3, 3), numpy.float32)}
+    numpy.testing.assert_array_equal(ours.run(None, feeds)[0], theirs.run(None, feeds)[0])
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("behind_a_convolution", [False, True])
+def test_pictures_are_resized_in_either_order(mode, behind_a_convolution):
+    source = numpy.random.default_rng(3)
+    weight = source.standard_normal((12, 4, 1, 1)).astype(numpy.float32)
+    first = helper.make_node("Conv", ["x", "w"], ["c"]) if behind_a_convolution else helper.make_node("Neg", ["x"], ["c"])
+    constants = {"w": weight} if behind_a_convolution else {}
+    for scales in [[1, 1, 2, 2], [1, 1, 1.5, 1]] + [[1, 1.5, 2.3, 0.7]] * (mode == "nearest"):
+        nodes = [first, helper.make_node("Resize", ["c", "", "s"], ["y"], mode=mode)]
+        ours, theirs = unoptimized(model_of(nodes, constants | {"s": numpy.float32(scales)}, [2, 4, 6, 5]))
+        feeds = {"x": source.standard_normal((2, 4, 6, 5)).astype(numpy.float32)}
+        expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
+
+
+@pytest.mark.parametrize("weights_are_constant", [False, True])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers_run_again_and_again(kind, weights_are_constant):
+    """What is made of constant weights is made once."""
+    source = numpy.random.default_rng(4)
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
+    weights = {
+        "w": source.standard_normal((2, gates * 5, 3)), "r": source.standard_normal((2, gates * 5, 5)), "b": source.standard_normal((2, gates * 10))
+    }
+    weights = {name: array.astype(numpy.float32) for name, array in weights.items()}
+    attributes = {"linear_before_reset": 1} if kind == "GRU" else {}
+    node = helper.make_node(kind, ["x", "w", "r", "b"], ["y"], hidden_size=5, direction="bidirectional", **attributes)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 2, 3])]
+    constants = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    if not weights_are_constant:
+        inputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, array.shape) for name, array in weights.items()]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * 4)], constants if weights_are_constant else [])
+    ours, theirs = unoptimized(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10).SerializeToString())
+    for _ in range(3):
+        feeds = {"x": source.standard_normal((4, 2, 3)).astype(numpy.float32)}
+        if not weights_are_constant:
+            feeds |= {name: source.standard_normal(array.shape).astype(numpy.float32) for name, array in weights.items()}
+        expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
+
+
 def test_two_sessions_in_four_threads():
     graphs = [Graph(seed, False) for seed in (5, 6)]
     pairs = [(graph, *sessions(graph.model(), "cpu:0")) for graph in graphs]
