@@ -56,7 +56,8 @@ std::vector<Tensor> LSTM_2(const Arguments& arguments) {
   [[maybe_unused]] const Tensor peepholes = arguments.tensor(7);
   [[maybe_unused]] const std::string_view direction = arguments.text(12);
   [[maybe_unused]] const std::int64_t layout = arguments.integer(15);
-  return lstm_steps(input, weight, recurrence, bias, hidden, cell, peepholes, direction, layout != 0);
+  const NodeFacts& node = arguments.node();
+  return lstm_steps(node, input, weight, recurrence, bias, hidden, cell, peepholes, direction, layout != 0);
 }
 bool accepts_LSTM_2(const Arguments& arguments) {
   [[maybe_unused]] const std::string_view activations = arguments.text(10);
@@ -76,7 +77,8 @@ std::vector<Tensor> GRU_3(const Arguments& arguments) {
   [[maybe_unused]] const std::string_view direction = arguments.text(10);
   [[maybe_unused]] const std::int64_t layout = arguments.integer(12);
   [[maybe_unused]] const std::int64_t linear_before_reset = arguments.integer(13);
-  return gru_steps(input, weight, recurrence, bias, hidden, direction, layout != 0, linear_before_reset != 0);
+  const NodeFacts& node = arguments.node();
+  return gru_steps(node, input, weight, recurrence, bias, hidden, direction, layout != 0, linear_before_reset != 0);
 }
 bool accepts_GRU_3(const Arguments& arguments) {
   [[maybe_unused]] const std::string_view activations = arguments.text(8);
@@ -94,7 +96,8 @@ std::vector<Tensor> RNN_4(const Arguments& arguments) {
   [[maybe_unused]] const Tensor hidden = arguments.tensor(5);
   [[maybe_unused]] const std::string_view direction = arguments.text(10);
   [[maybe_unused]] const std::int64_t layout = arguments.integer(12);
-  return rnn_steps(input, weight, recurrence, bias, hidden, direction, layout != 0);
+  const NodeFacts& node = arguments.node();
+  return rnn_steps(node, input, weight, recurrence, bias, hidden, direction, layout != 0);
 }
 bool accepts_RNN_4(const Arguments& arguments) {
   [[maybe_unused]] const std::string_view activations = arguments.text(8);

@@ -46,14 +46,15 @@ Tensor rotated(const Tensor& input, const Tensor& cosines, const Tensor& sines,
 bool has(const NodeFacts& node, std::size_t input);
 // Are the activations, joined by commas, those of one direction, or for each?
 bool are_usual(std::string_view activations, std::string_view usual);
-Tensors lstm_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
-                   const Tensor& bias, const Tensor& hidden, const Tensor& cell,
-                   const Tensor& peepholes, std::string_view direction, bool batch_first);
-Tensors gru_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
-                  const Tensor& bias, const Tensor& hidden, std::string_view direction,
-                  bool batch_first, bool linear_before_reset);
-Tensors rnn_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
-                  const Tensor& bias, const Tensor& hidden, std::string_view direction,
-                  bool batch_first);
+Tensors lstm_steps(const NodeFacts& node, const Tensor& input, const Tensor& weight,
+                   const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
+                   const Tensor& cell, const Tensor& peepholes, std::string_view direction,
+                   bool batch_first);
+Tensors gru_steps(const NodeFacts& node, const Tensor& input, const Tensor& weight,
+                  const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
+                  std::string_view direction, bool batch_first, bool linear_before_reset);
+Tensors rnn_steps(const NodeFacts& node, const Tensor& input, const Tensor& weight,
+                  const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
+                  std::string_view direction, bool batch_first);
 
 }  // namespace bp::onnx

@@ -12,49 +12,61 @@ Tensor reordered(const Tensor& stacked, std::initializer_list<std::int64_t> orde
   return cat(parts, 0);
 }
 
+// Of each direction: weight, recurrence and, if there is a bias, those of the input and of the state.
+Tensors reordered_parameters(const Tensor& weight, const Tensor& recurrence, const Tensor& bias,
+                             std::initializer_list<std::int64_t> order) {
+  const std::int64_t rows = static_cast<std::int64_t>(order.size()) * recurrence.size(2);
+  Tensors all;
+  for (std::int64_t i = 0; i < weight.size(0); ++i) {
+    all.push_back(reordered(select(weight, 0, i), order));
+    all.push_back(reordered(select(recurrence, 0, i), order));
+    if (!bias.defined()) continue;
+    const Tensor both = select(bias, 0, i);
+    all.push_back(reordered(narrow(both, 0, 0, rows), order));
+    all.push_back(reordered(narrow(both, 0, rows, rows), order));
+  }
+  return all;
+}
+
 struct Layer {
   Tensor weight, recurrence, input_bias, hidden_bias;
 };
 
 struct Network {
   std::vector<Layer> layers;  // by direction
+  Tensors parameters;         // of all layers, as the rows take them
   bool is_backward = false;   // its only direction
   Tensor input;               // [steps, N, input]
   std::int64_t hidden_size = 0;
   bool batch_first = false;
 
-  Network(const Tensor& given, const Tensor& weight, const Tensor& recurrence, const Tensor& bias,
-          std::string_view direction, bool batch, std::initializer_list<std::int64_t> order)
+  Network(const NodeFacts& node, const Tensor& given, const Tensor& weight,
+          const Tensor& recurrence, const Tensor& bias, std::string_view direction, bool batch,
+          std::initializer_list<std::int64_t> order)
       : is_backward(direction == "reverse"), input(batch ? transpose(given, 0, 1) : given),
         hidden_size(recurrence.size(2)), batch_first(batch) {
     if (is_backward) input = flip(input, {0});
-    const auto gates = static_cast<std::int64_t>(order.size());
-    for (std::int64_t i = 0; i < weight.size(0); ++i) {
-      Layer layer{reordered(select(weight, 0, i), order),
-                  reordered(select(recurrence, 0, i), order),
-                  {},
-                  {}};
-      if (bias.defined()) {
-        const Tensor both = select(bias, 0, i);
-        layer.input_bias = reordered(narrow(both, 0, 0, gates * hidden_size), order);
-        layer.hidden_bias =
-            reordered(narrow(both, 0, gates * hidden_size, gates * hidden_size), order);
-      }
-      layers.push_back(std::move(layer));
+    const auto make = [&] { return reordered_parameters(weight, recurrence, bias, order); };
+    const auto make_for_all = [&] {
+      Tensors all = make();
+      synchronize(weight.device());  // other threads read them on streams of their own
+      return all;
+    };
+    const auto is_constant = [&](std::size_t place) {
+      return !has(node, place) || node.inputs[place].is_constant;
+    };
+    constexpr std::size_t weight_at = 1, recurrence_at = 2, bias_at = 3;
+    const bool keeps = is_constant(weight_at) && is_constant(recurrence_at) && is_constant(bias_at);
+    parameters = keeps ? node.kept->get(make_for_all) : make();
+    const std::size_t each = bias.defined() ? 4 : 2;
+    for (std::size_t i = 0; i < parameters.size(); i += each) {
+      layers.push_back({parameters[i], parameters[i + 1], {}, {}});
+      if (!bias.defined()) continue;
+      layers.back().input_bias = parameters[i + 2];
+      layers.back().hidden_bias = parameters[i + 3];
     }
   }
 
-  Tensors parameters() const {
-    Tensors all;
-    for (const Layer& layer : layers) {
-      all.push_back(layer.weight);
-      all.push_back(layer.recurrence);
-      if (!layer.input_bias.defined()) continue;
-      all.push_back(layer.input_bias);
-      all.push_back(layer.hidden_bias);
-    }
-    return all;
-  }
   bool has_biases() const { return layers[0].input_bias.defined(); }
   bool is_bidirectional() const { return layers.size() == 2; }
   // [directions, N, hidden]
@@ -86,15 +98,16 @@ bool are_usual(std::string_view activations, std::string_view usual) {
          activations == std::string(usual) + "," + std::string(usual);
 }
 
-Tensors lstm_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
-                   const Tensor& bias, const Tensor& hidden, const Tensor& cell,
-                   const Tensor& peepholes, std::string_view direction, bool batch_first) {
-  const Network net(input, weight, recurrence, bias, direction, batch_first,
+Tensors lstm_steps(const NodeFacts& node, const Tensor& input, const Tensor& weight,
+                   const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
+                   const Tensor& cell, const Tensor& peepholes, std::string_view direction,
+                   bool batch_first) {
+  const Network net(node, input, weight, recurrence, bias, direction, batch_first,
                     {0, 2, 3, 1});  // iofc as ifgo
   const Tensors states{net.first_state(hidden), net.first_state(cell)};
   if (!peepholes.defined()) {
-    const LstmResult found = lstm(net.input, states, net.parameters(), net.has_biases(), 1, 0,
-                                  false, net.is_bidirectional(), false);
+    const LstmResult found = lstm(net.input, states, net.parameters, net.has_biases(), 1, 0, false,
+                                  net.is_bidirectional(), false);
     return {net.outputs(found.output), net.last_state(found.hidden), net.last_state(found.cell)};
   }
   Tensors rows, last_hidden, last_cell;
@@ -123,14 +136,14 @@ Tensors lstm_steps(const Tensor& input, const Tensor& weight, const Tensor& recu
           net.last_state(stack(last_cell, 0))};
 }
 
-Tensors gru_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
-                  const Tensor& bias, const Tensor& hidden, std::string_view direction,
-                  bool batch_first, bool linear_before_reset) {
-  const Network net(input, weight, recurrence, bias, direction, batch_first,
+Tensors gru_steps(const NodeFacts& node, const Tensor& input, const Tensor& weight,
+                  const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
+                  std::string_view direction, bool batch_first, bool linear_before_reset) {
+  const Network net(node, input, weight, recurrence, bias, direction, batch_first,
                     {1, 0, 2});  // zrh as rzn
   const Tensor first = net.first_state(hidden);
   if (linear_before_reset) {
-    const GruResult found = gru(net.input, first, net.parameters(), net.has_biases(), 1, 0, false,
+    const GruResult found = gru(net.input, first, net.parameters, net.has_biases(), 1, 0, false,
                                 net.is_bidirectional(), false);
     return {net.outputs(found.output), net.last_state(found.hidden)};
   }
@@ -163,12 +176,12 @@ Tensors gru_steps(const Tensor& input, const Tensor& weight, const Tensor& recur
   return {net.outputs(cat(rows, 2)), net.last_state(stack(last, 0))};
 }
 
-Tensors rnn_steps(const Tensor& input, const Tensor& weight, const Tensor& recurrence,
-                  const Tensor& bias, const Tensor& hidden, std::string_view direction,
-                  bool batch_first) {
-  const Network net(input, weight, recurrence, bias, direction, batch_first, {0});
+Tensors rnn_steps(const NodeFacts& node, const Tensor& input, const Tensor& weight,
+                  const Tensor& recurrence, const Tensor& bias, const Tensor& hidden,
+                  std::string_view direction, bool batch_first) {
+  const Network net(node, input, weight, recurrence, bias, direction, batch_first, {0});
   const RnnTanhResult found =
-      rnn_tanh(net.input, net.first_state(hidden), net.parameters(), net.has_biases(), 1, 0, false,
+      rnn_tanh(net.input, net.first_state(hidden), net.parameters, net.has_biases(), 1, 0, false,
                net.is_bidirectional(), false);
   return {net.outputs(found.output), net.last_state(found.hidden)};
 }

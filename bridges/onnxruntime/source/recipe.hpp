@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -19,10 +21,23 @@ struct ValueFacts {
   std::int64_t ndim = -1;           // -1: not known
   std::vector<std::int64_t> shape;  // -1: not known
 };
+// What a recipe makes of inputs that are constant, once for all runs of its node. Threads: any.
+class Kept {
+ public:
+  template <class Make> const std::vector<Tensor>& get(const Make& make) {
+    std::call_once(once_, [&] { tensors_ = make(); });
+    return tensors_;
+  }
+
+ private:
+  std::once_flag once_;
+  std::vector<Tensor> tensors_;
+};
 struct NodeFacts {
   std::int64_t version = 0;  // of the operator: the opset that it has been the same since
   Device device;
   std::vector<ValueFacts> inputs, results;
+  std::shared_ptr<Kept> kept = std::make_shared<Kept>();  // of this node, shared by copies
 };
 
 // A number or list among the inputs is a tensor in ONNX, whose values have been fetched.
