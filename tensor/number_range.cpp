@@ -59,7 +59,6 @@ std::string text_of(const Scalar& number) {
 }
 
 std::string range_of(Dtype dtype) {
-  if (dtype == boolean) return "real numbers";
   if (is_integral(dtype))
     return fmt::format("from {} to {}", text_of(least_of(dtype)), text_of(most_of(dtype)));
   return fmt::format("up to {}", largest(dtype));
@@ -68,9 +67,8 @@ std::string range_of(Dtype dtype) {
 }  // namespace
 
 bool holds(Dtype dtype, const Scalar& number) {
+  if (dtype == boolean) return true;
   const std::complex<double> value = number.to_complex();
-  if (dtype == boolean)
-    return value.imag() == 0;  // of a complex number, kernels are given the real part
   if (is_complex(dtype))
     return floating_holds(dtype, value.real()) && floating_holds(dtype, value.imag());
   if (number.is_complex() && value.imag() != 0) return false;
