@@ -36,8 +36,9 @@ std::vector<Target> targets_of(const Tensor& input, std::span<const double> roi,
       target.scale = static_cast<double>(target.size) / size;
     } else {
       target.scale = scales[i];
-      target.size =
-          static_cast<std::int64_t>(std::floor(size * (target.to - target.from) * scales[i]));
+      // In float32 as ONNX infers shapes: ten times 0.7 is 7 there, and below it in f64.
+      const auto part = static_cast<float>(scales[i]) * static_cast<float>(target.to - target.from);
+      target.size = static_cast<std::int64_t>(std::floor(part * static_cast<float>(size)));
     }
     targets.push_back(target);
   }

@@ -206,6 +206,16 @@ def test_pictures_are_resized_in_either_order(mode, behind_a_convolution):
         expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
 
 
+def test_sizes_of_resized_pictures_are_computed_in_float32():
+    """Ten times 0.7 is 7 there, and less in float64."""
+    nodes = [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode="asymmetric")]
+    for scale in (0.1, 0.3, 0.6, 0.7, 1.1, 1.2, 1.4):
+        for size in (10, 20, 30, 35, 70):
+            ours, theirs = unoptimized(model_of(nodes, {"s": numpy.float32([1, 1, scale, 1])}, [1, 1, size, 2]))
+            feeds = {"x": numpy.arange(2 * size, dtype=numpy.float32).reshape(1, 1, size, 2)}
+            assert ours.run(None, feeds)[0].shape == theirs.run(None, feeds)[0].shape, (scale, size)
+
+
 @pytest.mark.parametrize("weights_are_constant", [False, True])
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 def test_recurrent_layers_run_again_and_again(kind, weights_are_constant):
