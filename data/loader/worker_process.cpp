@@ -12,6 +12,7 @@
 #include <stdio_ext.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <backplane/dispatcher/host_device.hpp>
@@ -136,7 +137,8 @@ void leave_streams_to_parent() {
   if (getppid() != parent) _exit(0);  // it went before it could tell
   int code = 0;
   try {
-    prctl(PR_SET_NAME, fmt::format("bp-data-{}", worker).c_str());
+    // Past prctl: a sanitizer keeps names there, behind a lock that another thread may have held at the fork.
+    syscall(SYS_prctl, PR_SET_NAME, fmt::format("bp-data-{}", worker).c_str());
     leave_streams_to_parent();
     pthread_sigmask(SIG_SETMASK, &signals, nullptr);
     serve(connection.get(), plan, worker);
