@@ -1,5 +1,6 @@
 // needs: cpu
 // Convolutions by packed weights are those by plain ones, by the kernel of float32 and by the decomposition of other dtypes.
+#include <cmath>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -26,12 +27,14 @@ TEST(PackedConvolution, equals_the_plain_one) {
   const Layer layers[] = {
       {3, 40, 7, 30, 2, 3, 1, 1},  {16, 16, 3, 17, 1, 1, 1, 1},  {64, 33, 1, 9, 1, 0, 1, 1},
       {12, 24, 3, 11, 1, 2, 2, 4}, {20, 20, 3, 13, 2, 1, 1, 20}, {128, 64, 3, 28, 1, 1, 1, 1},
-      {1, 1, 3, 8, 1, 1, 1, 1},    {256, 512, 3, 7, 1, 1, 1, 1},
+      {1, 1, 3, 8, 1, 1, 1, 1},    {256, 512, 3, 7, 1, 1, 1, 1}, {1100, 13, 1, 5, 1, 0, 1, 1},
+      {1030, 9, 3, 4, 1, 1, 1, 1}, {2060, 42, 3, 4, 1, 1, 1, 2},
   };
   for (const Layer& l : layers)
     for (const Dtype dtype : {f32, f64}) {
       const Tensor input = randn({2, l.channels, l.size, l.size}, dtype),
-                   weight = randn({l.to, l.channels / l.groups, l.kernel, l.kernel}, dtype),
+                   weight = randn({l.to, l.channels / l.groups, l.kernel, l.kernel}, dtype) *
+                            std::sqrt(1.0 * l.groups / (l.channels * l.kernel * l.kernel)),
                    bias = randn({l.to}, dtype);
       const Tensor plain = convolution(input, weight, bias, {l.stride}, {l.padding}, {l.dilation},
                                        false, {0}, l.groups);
@@ -41,7 +44,7 @@ TEST(PackedConvolution, equals_the_plain_one) {
           pictures_of(input), pack_convolution(weight, l.groups), bias, pictures_of(other), size,
           {l.stride}, padding, {l.dilation}, l.groups, -1, 6);
       EXPECT_LE(farthest(permute(packed, {0, 3, 1, 2}), clamp(plain + other, -1, 6)),
-                dtype == f64 ? 1e-10 : 2e-4)
+                dtype == f64 ? 1e-12 : 4e-5)
           << l.channels << " to " << l.to << ", " << name(dtype);
     }
 }

@@ -110,22 +110,48 @@ struct Cut {
   int64_t panels, blocks;  // of a part
 };
 
-void convolve_block(const PackedConvolution& c, int64_t panel, int64_t block,
+// Numbers of each point that are summed together: of some taps those from `begin` to `end`.
+struct Depth {
+  int64_t first_tap, num_taps, begin, end;
+};
+
+// As much of a panel as the first cache keeps while all points of a part meet it.
+std::vector<Depth> cut_depth(const PackedConvolution& c) {
+  const int64_t run = c.run();
+  std::vector<Depth> cut;
+  if (run < constants::packed_depth) {
+    const int64_t taps = constants::packed_depth / std::max<int64_t>(1, run);
+    for (int64_t tap = 0; tap < c.num_taps(); tap += taps)
+      cut.push_back({tap, std::min(taps, c.num_taps() - tap), 0, run});
+    return cut;
+  }
+  const int64_t step = divide_up(run, divide_up(run, constants::packed_depth));
+  for (int64_t tap = 0; tap < c.num_taps(); ++tap)
+    for (int64_t begin = 0; begin < run; begin += step)
+      cut.push_back({tap, 1, begin, std::min(begin + step, run)});
+  return cut;
+}
+
+void convolve_block(const PackedConvolution& c, int64_t panel, int64_t block, const Depth& depth,
                     const float* const* seen) {
   const int64_t of_group = c.panels_of_group(), group = panel / of_group;
   const int64_t results = c.to / c.groups, in_group = panel % of_group * panel_width;
   const int64_t channel = group * results + in_group, first = block * points_at_once;
   tile::PanelPoints p{};
-  p.seen = seen;
-  p.num_taps = c.num_taps();
+  p.seen = seen + depth.first_tap * points_at_once;
+  p.num_taps = depth.num_taps;
   p.run = c.run();
-  p.panel = c.weight + panel * c.panel_numel();
+  p.begin = depth.begin;
+  p.end = depth.end;
+  p.panel = c.weight + panel * c.panel_numel() + depth.first_tap * p.run * panel_width;
   p.bias = c.bias ? c.bias + channel : nullptr;
   p.other = c.other ? c.other + first * c.to + channel : nullptr;
   p.to = c.result + first * c.to + channel;
   p.to_step = c.to;
   p.num_points = std::min(points_at_once, c.points() - first);
   p.num_results = std::min(panel_width, results - in_group);
+  p.goes_on = depth.first_tap > 0 || depth.begin > 0;
+  p.is_whole = depth.first_tap + depth.num_taps == c.num_taps() && depth.end == p.run;
   p.finish = c.finish;
   tile::convolve_points(p);
 }
@@ -143,6 +169,7 @@ void convolve_part(const PackedConvolution& c, const Cut& cut, int64_t panel_par
   const int64_t first_panel = panel_part * cut.panels;
   const int64_t end_panel = std::min(first_panel + cut.panels, c.panels());
   const int64_t places_of_block = c.num_taps() * points_at_once;
+  const std::vector<Depth> depths = cut_depth(c);
   Places places;
   find_places(c, first, end, places);
   int64_t group = 0;
@@ -150,8 +177,9 @@ void convolve_part(const PackedConvolution& c, const Cut& cut, int64_t panel_par
     const int64_t own = panel / c.panels_of_group();
     move_places(c, (own - group) * (c.channels / c.groups), places);
     group = own;
-    for (int64_t block = first; block < end; ++block)
-      convolve_block(c, panel, block, places.data() + (block - first) * places_of_block);
+    for (const Depth& depth : depths)
+      for (int64_t block = first; block < end; ++block)
+        convolve_block(c, panel, block, depth, places.data() + (block - first) * places_of_block);
   }
 }
 

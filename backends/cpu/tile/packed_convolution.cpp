@@ -6,6 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/packed_convolution.cpp"
 #include <algorithm>
+#include <cstring>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -72,43 +73,93 @@ HWY_INLINE void multiply(const PanelPoints& p, int64_t first,
     const float* from[num_points];
 #pragma GCC unroll 12
     for (int i = 0; i < num_points; ++i) from[i] = seen[i];
-    int64_t k = 0;
-    for (; k + steps <= p.run; k += steps)
+    int64_t k = p.begin;
+    for (; k + steps <= p.end; k += steps)
       add_products<num_points, num_vectors, steps>(weight + k * panel_width, from, k, sums);
-    if (k < p.run)
+    if (k < p.end)
       add_products<num_points, num_vectors, 1>(weight + k * panel_width, from, k, sums);
+  }
+}
+
+// The first `count` numbers, by moves of 32, 16, 8 and 4 bytes: some processors take longer for one masked store than for all else
+// that is done with a sum.
+HWY_INLINE void store_first(Vector v, size_t count, float* to) {
+  alignas(64) float numbers[lanes];
+  hn::Store(v, Lanes(), numbers);
+  const float* from = numbers;
+#pragma GCC unroll 4
+  for (size_t part = lanes / 2; part > 0; part /= 2)
+    if (count & part) {
+      std::memcpy(to, from, part * sizeof *to);
+      to += part;
+      from += part;
+    }
+}
+
+// The results of vector `j` of the panel, for all points, each condition asked once for them.
+template <bool is_full, int num_points, int num_vectors>
+HWY_INLINE void write_results(const PanelPoints& p, int64_t first, int j, size_t left,
+                              Vector (&sums)[num_points][num_vectors]) {
+  const Lanes d;
+  const auto inside = hn::FirstN(d, left);
+  const auto load = [&](const float* from) {
+    return is_full ? hn::LoadU(d, from) : hn::MaskedLoad(inside, d, from);
+  };
+  const int64_t place = first * p.to_step + j * lanes;
+  if (p.is_whole && p.bias) {
+    const auto bias = load(p.bias + j * lanes);
+#pragma GCC unroll 12
+    for (int i = 0; i < num_points; ++i) sums[i][j] = hn::Add(sums[i][j], bias);
+  }
+  if (p.is_whole && p.other)
+#pragma GCC unroll 12
+    for (int i = 0; i < num_points; ++i)
+      sums[i][j] = hn::Add(sums[i][j], load(p.other + place + i * p.to_step));
+  if (p.is_whole && p.finish.has_limits())
+#pragma GCC unroll 12
+    for (int i = 0; i < num_points; ++i) sums[i][j] = finished(sums[i][j], p.finish);
+#pragma GCC unroll 12
+  for (int i = 0; i < num_points; ++i) {
+    float* const to = p.to + place + i * p.to_step;
+    if constexpr (is_full)
+      hn::StoreU(sums[i][j], d, to);
+    else
+      store_first(sums[i][j], left, to);
+  }
+}
+
+// What an earlier part of the depth has summed.
+template <int num_points, int num_vectors>
+HWY_INLINE void read_sums(const PanelPoints& p, int64_t first,
+                          Vector (&sums)[num_points][num_vectors]) {
+  const Lanes d;
+#pragma GCC unroll 32
+  for (int j = 0; j < num_vectors; ++j) {
+    const auto inside = hn::FirstN(
+        d, static_cast<size_t>(std::clamp<int64_t>(p.num_results - j * lanes, 0, lanes)));
+#pragma GCC unroll 12
+    for (int i = 0; i < num_points; ++i)
+      sums[i][j] = hn::MaskedLoad(inside, d, p.to + (first + i) * p.to_step + j * lanes);
   }
 }
 
 template <int num_points, int num_vectors>
 HWY_NOINLINE void block(const PanelPoints& p, int64_t first) {
-  const Lanes d;
   Vector sums[num_points][num_vectors];
 #pragma GCC unroll 12
   for (int i = 0; i < num_points; ++i)
 #pragma GCC unroll 32
-    for (int j = 0; j < num_vectors; ++j) sums[i][j] = hn::Zero(d);
+    for (int j = 0; j < num_vectors; ++j) sums[i][j] = hn::Zero(Lanes());
+  if (p.goes_on) read_sums(p, first, sums);
   multiply<num_points, num_vectors>(p, first, sums);
-  // Most panels are whole, and then need no masks, which take AVX2 a quarter of the time of a short sum.
-#pragma GCC unroll 12
-  for (int i = 0; i < num_points; ++i)
 #pragma GCC unroll 32
-    for (int j = 0; j < num_vectors; ++j) {
-      const int64_t place = (first + i) * p.to_step + j * lanes;
-      const auto left =
-          static_cast<size_t>(std::clamp<int64_t>(p.num_results - j * lanes, 0, lanes));
-      auto sum = sums[i][j];
-      if (left == lanes) {
-        if (p.bias) sum = hn::Add(sum, hn::LoadU(d, p.bias + j * lanes));
-        if (p.other) sum = hn::Add(sum, hn::LoadU(d, p.other + place));
-        hn::StoreU(finished(sum, p.finish), d, p.to + place);
-        continue;
-      }
-      const auto inside = hn::FirstN(d, left);
-      if (p.bias) sum = hn::Add(sum, hn::MaskedLoad(inside, d, p.bias + j * lanes));
-      if (p.other) sum = hn::Add(sum, hn::MaskedLoad(inside, d, p.other + place));
-      hn::BlendedStore(finished(sum, p.finish), inside, d, p.to + place);
-    }
+  for (int j = 0; j < num_vectors; ++j) {
+    const auto left = static_cast<size_t>(std::clamp<int64_t>(p.num_results - j * lanes, 0, lanes));
+    if (left == lanes)
+      write_results<true>(p, first, j, left, sums);
+    else
+      write_results<false>(p, first, j, left, sums);
+  }
 }
 
 template <int num_points, int num_vectors> void of_points(const PanelPoints& p, int64_t first) {
@@ -175,7 +226,7 @@ template <int num_points> void depth_of_points(const DepthPoints& p, int64_t fir
   const auto inside = hn::FirstN(d, static_cast<size_t>(p.channels - c));
   depth_block<num_points, 1>(
       p, first, c, [&](const float* from) { return hn::MaskedLoad(inside, d, from); },
-      [&](Vector v, float* to) { hn::BlendedStore(v, inside, d, to); });
+      [&](Vector v, float* to) { store_first(v, static_cast<size_t>(p.channels - c), to); });
 }
 
 void convolve_depth_f32(const DepthPoints& p) {
