@@ -1,31 +1,16 @@
 // Means of windows over lines and pictures. Where channels lie next to each other, a window is taken for all of them at
-// once; else plane by plane.
+// once; else a row of windows of a plane.
 #include "pooling.hpp"
+
+#include <vector>
 
 #include "../constants.hpp"
 #include "../memory.hpp"
+#include "../rounding.hpp"
 #include "../threads.hpp"
 
 namespace bp::cpu {
 namespace {
-
-// Calls body(n, channels from, to, row, column) for the windows of the pictures, on all threads: a window with
-// all channels, or a channel alone.
-template <class Body>
-void for_each_window(const PoolWindows& w, bool by_channels, const Body& body) {
-  const int64_t windows = w.count[0] * w.count[1];
-  const int64_t planes = by_channels ? w.batch : w.batch * w.channels;
-  const int64_t work = w.kernel[0] * w.kernel[1] * (by_channels ? w.channels : 1);
-  const int64_t grain = std::max<int64_t>(1, constants::averaged_elements / work);
-  parallel_for(planes * windows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t plane = i / windows, window = i % windows;
-      const int64_t n = by_channels ? plane : plane / w.channels;
-      const int64_t c = by_channels ? 0 : plane % w.channels;
-      body(n, c, by_channels ? w.channels : 1, window / w.count[1], window % w.count[1]);
-    }
-  });
-}
 
 struct Divisor {
   bool with_padding;
@@ -42,22 +27,74 @@ struct Divisor {
   }
 };
 
+// Each channel's pixels lie apart from the others': all channels of a window at once.
 template <class T>
-void avg_pool(const PoolWindows& w, bool by_channels, const Divisor& divisor,
-              const Pictures<const T>& a, const Pictures<T>& means) {
-  for_each_window(w, by_channels,
-                  [&](int64_t n, int64_t c, int64_t channels, int64_t y, int64_t x) {
-                    const auto rows = w.taps(0, y), columns = w.taps(1, x);
-                    T* const mean = means.at(n, c, y, x);
-                    std::fill_n(mean, channels, T(0));
-                    for (int64_t i = rows.first; i < rows.end; ++i)
-                      for (int64_t j = columns.first; j < columns.end; ++j) {
-                        const T* const from = a.at(n, c, rows.begin + i, columns.begin + j);
-                        for (int64_t k = 0; k < channels; ++k) mean[k] += from[k];
-                      }
-                    const T count = static_cast<T>(divisor.of(w, rows, columns));
-                    for (int64_t k = 0; k < channels; ++k) mean[k] /= count;
-                  });
+void avg_pool_channels(const PoolWindows& w, const Divisor& divisor, const Pictures<const T>& a,
+                       const Pictures<T>& means) {
+  const int64_t grain =
+      std::max<int64_t>(1, constants::averaged_elements / (w.kernel[0] * w.kernel[1] * w.channels));
+  parallel_for(w.batch * w.count[0] * w.count[1], grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / (w.count[0] * w.count[1]), y = i / w.count[1] % w.count[0],
+                    x = i % w.count[1];
+      const auto rows = w.taps(0, y), columns = w.taps(1, x);
+      T* const mean = means.at(n, 0, y, x);
+      std::fill_n(mean, w.channels, T(0));
+      for (int64_t i = rows.first; i < rows.end; ++i)
+        for (int64_t j = columns.first; j < columns.end; ++j) {
+          const T* const from = a.at(n, 0, rows.begin + i, columns.begin + j);
+          for (int64_t k = 0; k < w.channels; ++k) mean[k] += from[k];
+        }
+      const T count = static_cast<T>(divisor.of(w, rows, columns));
+      for (int64_t k = 0; k < w.channels; ++k) mean[k] /= count;
+    }
+  });
+}
+
+// sums[x] += from[x * step], if the elements lie in a row or not.
+template <class T> void add_every(T* sums, const T* from, int64_t step, int64_t count) {
+  if (step == 1)
+    for (int64_t x = 0; x < count; ++x) sums[x] += from[x];
+  else
+    for (int64_t x = 0; x < count; ++x) sums[x] += from[x * step];
+}
+
+// A row of windows at once, tap by tap: each adds a piece of a row of the picture.
+template <class T>
+void avg_pool_row(const PoolWindows& w, const Divisor& divisor, const T* plane, int64_t row_step,
+                  int64_t column_step, int64_t y, T* means) {
+  const auto rows = w.taps(0, y);
+  std::fill_n(means, w.count[1], T(0));
+  for (int64_t i = rows.first; i < rows.end; ++i)
+    for (int64_t j = 0; j < w.kernel[1]; ++j) {
+      const int64_t offset = j - w.padding[1];  // where the first window sees this tap
+      const int64_t first = offset < 0 ? divide_up(-offset, w.stride[1]) : 0;
+      const int64_t end =
+          std::min(w.count[1], w.size[1] > offset ? divide_up(w.size[1] - offset, w.stride[1]) : 0);
+      const T* const from =
+          plane + (rows.begin + i) * row_step + (first * w.stride[1] + offset) * column_step;
+      if (first < end) add_every(means + first, from, w.stride[1] * column_step, end - first);
+    }
+  for (int64_t x = 0; x < w.count[1]; ++x)
+    means[x] /= static_cast<T>(divisor.of(w, rows, w.taps(1, x)));
+}
+
+template <class T>
+void avg_pool_planes(const PoolWindows& w, const Divisor& divisor, const Pictures<const T>& a,
+                     const Pictures<T>& means) {
+  const int64_t work = w.kernel[0] * w.kernel[1] * w.count[1];
+  parallel_for(w.batch * w.channels * w.count[0],
+               std::max<int64_t>(1, constants::averaged_elements / work),
+               [&](int64_t begin, int64_t end) {
+                 std::vector<T> row(static_cast<size_t>(w.count[1]));
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t plane = i / w.count[0], y = i % w.count[0];
+                   const int64_t n = plane / w.channels, c = plane % w.channels;
+                   avg_pool_row(w, divisor, a.at(n, c, 0, 0), a.row, a.column, y, row.data());
+                   for (int64_t x = 0; x < w.count[1]; ++x)
+                     *means.at(n, c, y, x) = row[static_cast<size_t>(x)];
+                 }
+               });
 }
 
 // By planes, since windows that overlap add to the same elements.
@@ -95,7 +132,8 @@ Status run_avg_pool(Stream, In input, Ints kernel_size, Ints stride, Ints paddin
   const PoolWindows w = windows_of(a, means, kernel_size, stride, padding, {});
   const Divisor divisor{count_include_pad, divisor_override.value_or(0)};
   visit_dtype<pool_dtypes>(a.dtype, [&]<class T>(Tag<T>) {
-    avg_pool(w, is_by_channels(a, means), divisor, Pictures<const T>(a), Pictures<T>(means));
+    const auto pool = is_by_channels(a, means) ? avg_pool_channels<T> : avg_pool_planes<T>;
+    pool(w, divisor, Pictures<const T>(a), Pictures<T>(means));
   });
   return ok;
 }

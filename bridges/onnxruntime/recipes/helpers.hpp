@@ -74,8 +74,13 @@ Dims resolved_shape(const Tensor& data, IntList shape, bool zero_is_zero);
 Tensor flattened(const Tensor& input, std::int64_t axis);  // to a matrix
 Tensor unsqueezed(const Tensor& data, IntList axes);
 Dims reversed_dims(const Tensor& data);
+// Whether they are pictures whose channels lie next to each other, if perhaps as others do.
+bool has_channels_last(const Tensor& tensor);
 // One behind the other; pictures whose channels lie last stay so.
 Tensor joined(const Tensors& inputs, std::int64_t axis);
+// `value` before and behind each dimension; as many numbers as dimensions, negative ones cut. Pictures whose channels lie last
+// stay so.
+Tensor padded(const Tensor& input, IntList before, IntList after, const Scalar& value);
 Tensors in_parts(const Tensor& input, std::int64_t count, std::int64_t axis);
 Tensor sliced(const Tensor& data, IntList starts, IntList ends, const Axes& axes,
               const Axes& steps);

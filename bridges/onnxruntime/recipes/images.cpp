@@ -90,9 +90,7 @@ Tensor resized_to(const Tensor& input, const std::vector<Target>& targets, const
 Tensor resized(const Tensor& input, std::span<const double> roi, std::span<const double> scales,
                const Axes& sizes, const Axes& axes, const Resampling& how) {
   std::vector<Target> targets = targets_of(input, roi, scales, sizes, axes, how);
-  const bool has_channels_last = input.ndim() == 4 && !input.is_contiguous() &&
-                                 input.is_contiguous(MemoryFormat::channels_last);
-  if (!has_channels_last) return resized_to(input, targets, how);
+  if (input.is_contiguous() || !has_channels_last(input)) return resized_to(input, targets, how);
   for (Target& target : targets)
     if (target.dim > 0) target.dim = target.dim == 1 ? 3 : target.dim - 1;
   return permute(resized_to(permute(input, {0, 2, 3, 1}), targets, how), {0, 3, 1, 2});

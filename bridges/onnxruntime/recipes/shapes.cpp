@@ -1,5 +1,6 @@
 // Shapes and parts.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "helpers.hpp"
@@ -52,10 +53,24 @@ Dims reversed_dims(const Tensor& data) {
   return dims;
 }
 
+bool has_channels_last(const Tensor& tensor) {
+  return tensor.ndim() == 4 && tensor.is_contiguous(MemoryFormat::channels_last);
+}
+
+Tensor padded(const Tensor& input, IntList before, IntList after, const Scalar& value) {
+  const bool are_pictures = has_channels_last(input) && !input.is_contiguous();
+  const std::array<std::size_t, 4> channels_last{0, 2, 3, 1};
+  Dims last_first;
+  for (std::size_t i = before.size(); i-- > 0;) {
+    const std::size_t dim = are_pictures ? channels_last[i] : i;
+    last_first.push_back(before[dim]);
+    last_first.push_back(after[dim]);
+  }
+  if (!are_pictures) return constant_pad_nd(input, last_first, value);
+  return permute(constant_pad_nd(permute(input, {0, 2, 3, 1}), last_first, value), {0, 3, 1, 2});
+}
+
 Tensor joined(const Tensors& inputs, std::int64_t axis) {
-  const auto has_channels_last = [](const Tensor& tensor) {
-    return tensor.ndim() == 4 && tensor.is_contiguous(MemoryFormat::channels_last);
-  };
   const bool are_pictures =
       std::all_of(inputs.begin(), inputs.end(), has_channels_last) &&
       std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return !t.is_contiguous(); });
@@ -150,14 +165,7 @@ Tensor padded(const Tensor& data, IntList pads, const Axes& axes, std::string_vi
     after[axis] = pads[static_cast<std::size_t>(i + count)];
   }
   Tensor result = data;
-  if (mode == "constant") {
-    Dims last_first;
-    for (std::int64_t i = ndim; i-- > 0;) {
-      last_first.push_back(before[static_cast<std::size_t>(i)]);
-      last_first.push_back(after[static_cast<std::size_t>(i)]);
-    }
-    return constant_pad_nd(data, last_first, value ? *value : Scalar(0));
-  }
+  if (mode == "constant") return padded(data, before, after, value ? *value : Scalar(0));
   for (std::int64_t axis = 0; axis < ndim; ++axis) {
     const std::int64_t size = data.size(axis), begin = before[static_cast<std::size_t>(axis)],
                        end = after[static_cast<std::size_t>(axis)];

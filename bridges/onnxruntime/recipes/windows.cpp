@@ -48,13 +48,14 @@ Resolved resolve(const Window& window, IntList shape) {
   return r;
 }
 
+// `before` and `after` are of the dimensions of a window.
 Tensor around(const Tensor& input, const Dims& before, const Dims& after, const Scalar& value) {
-  Dims pads;
-  for (std::size_t i = before.size(); i-- > 0;) {
-    pads.push_back(before[i]);
-    pads.push_back(after[i]);
+  Dims first(2, 0), last(2, 0);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    first.push_back(before[i]);
+    last.push_back(after[i]);
   }
-  return constant_pad_nd(input, pads, value);
+  return padded(input, first, last, value);
 }
 
 Dims zeros_of(std::size_t count) {
@@ -83,12 +84,28 @@ Tensor window_sums(const Tensor& input, const Window& window, const Resolved& r)
   return reshape(sums, result);
 }
 
-Tensor max_pool(const Tensor& input, const Window& window, const Resolved& r, const Dims& padding) {
+Tensor max_pool(const Tensor& input, const Window& window, const Resolved& r, const Dims& padding,
+                bool ceil) {
   switch (window.count) {
-    case 1: return max_pool1d(input, window.kernel, r.stride, padding, r.dilation);
-    case 2: return max_pool2d(input, window.kernel, r.stride, padding, r.dilation);
-    default: return max_pool3d(input, window.kernel, r.stride, padding, r.dilation);
+    case 1: return max_pool1d(input, window.kernel, r.stride, padding, r.dilation, ceil);
+    case 2: return max_pool2d(input, window.kernel, r.stride, padding, r.dilation, ceil);
+    default: return max_pool3d(input, window.kernel, r.stride, padding, r.dilation, ceil);
   }
+}
+
+// Whether rows that pad as much behind as before have the same windows, rounding up: what lies beside the input is never
+// the largest, so it does not matter how far a window reaches there.
+bool has_windows_rounded_up(const Window& window, const Resolved& r, IntList shape) {
+  for (std::size_t i = 0; i < window.count; ++i) {
+    const std::int64_t size = shape[i + 2], step = r.stride[i],
+                       span = (window.kernel[i] - 1) * r.dilation[i] + 1;
+    if (size + r.before[i] + r.after[i] < span || size + 2 * r.before[i] < span) return false;
+    const std::int64_t count = (size + r.before[i] + r.after[i] - span) / step + 1;
+    std::int64_t rounded = (size + 2 * r.before[i] - span + step - 1) / step + 1;
+    if ((rounded - 1) * step >= size + r.before[i]) --rounded;
+    if (count != rounded) return false;
+  }
+  return true;
 }
 
 // From places in planes with padding around to places in the tensor.
@@ -204,12 +221,14 @@ Tensor deformed(const Tensor& input, const Tensor& weight, const Tensor& offset,
 
 Tensors highest(const Tensor& input, const Window& window, bool with_places, bool column_major) {
   const Resolved r = resolve(window, input.shape());
-  const bool fits = r.is_symmetric && r.is_narrow;
-  const Tensor padded = fits ? input : around(input, r.before, r.after, least_of(input.dtype()));
+  const bool ceil =
+      !r.is_symmetric && r.is_narrow && has_windows_rounded_up(window, r, input.shape());
+  const bool fits = ceil || (r.is_symmetric && r.is_narrow);
+  const Tensor whole = fits ? input : around(input, r.before, r.after, least_of(input.dtype()));
   const Dims none = zeros_of(window.count), &padding = fits ? r.before : none;
-  if (!with_places) return {max_pool(padded, window, r, padding)};
+  if (!with_places) return {max_pool(whole, window, r, padding, ceil)};
   const MaxPoolWithIndicesResult found =
-      max_pool_with_indices(padded, window.kernel, r.stride, padding, r.dilation);
+      max_pool_with_indices(whole, window.kernel, r.stride, padding, r.dilation, ceil);
   return {found.values, places_in(input, found.indices, fits ? none : r.before,
                                   fits ? none : r.after, window.count, column_major)};
 }
