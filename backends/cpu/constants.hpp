@@ -70,6 +70,9 @@ inline constexpr int64_t softmax_columns = 64, softmax_longest_column = 1 << 12;
 // pairs, and lines enough of the destination's that its pages stay in the address cache. Xeon: 42 GB/s of 54 that a copy has,
 // and 38 with 512 by 256 elements of f32, which is the best of 16 sizes on Zen 5.
 inline constexpr int64_t turned_rows_bytes = 128, turned_columns_bytes = 1024;
+// Rows and columns from which that pays; and bytes that are turned at a time where 2 to 4 numbers lie together, as colours do (not
+// measured).
+inline constexpr int64_t turned_side = 8, turned_few_bytes = 1 << 13;
 // Elements of a tile of a reduction, and of a piece of columns: these are longer, since each row's piece begins a new page
 // (Zen 5).
 inline constexpr int64_t reduction_tile = 512, reduction_columns = 2048;

@@ -57,9 +57,13 @@ Program copy_program(uint32_t from, uint32_t to, const Convert& convert) {
 int turned_dim(const Space& space) {
   const int last = space.rank - 1;
   if (space.strides[0][last] != 1 || space.strides[1][last] == 1) return -1;
-  if (space.shape[last] < 8) return -1;
   for (int dim = 0; dim < last; ++dim) {
-    if (space.strides[1][dim] == 1 && space.shape[dim] >= 8) return dim;
+    if (space.strides[1][dim] != 1) continue;
+    const int64_t rows = space.shape[dim], columns = space.shape[last];
+    if (std::min(rows, columns) >= constants::turned_side) return dim;
+    const bool are_together = (columns <= 4 && space.strides[0][dim] == columns) ||
+                              (rows <= 4 && space.strides[1][last] == rows);
+    return are_together && std::max(rows, columns) >= constants::turned_side ? dim : -1;
   }
   return -1;
 }
@@ -72,13 +76,17 @@ void copy_turned(Space space, int turned, const bp_tensor& out, const bp_tensor&
   const int64_t dst_stride = space.strides[0][turned], src_stride = space.strides[1][last];
   const int64_t planes = space.numel / (rows * columns);
   space.shape[turned] = space.shape[last] = 1;
-  const int64_t block_rows = constants::turned_rows_bytes / itemsize,
-                block_columns = constants::turned_columns_bytes / itemsize;
+  const int64_t few = std::min(rows, columns);
+  const bool are_few = few < constants::turned_side;
+  const int64_t block_of_few = constants::turned_few_bytes / (few * itemsize);
+  const int64_t block_rows = are_few ? block_of_few : constants::turned_rows_bytes / itemsize;
+  const int64_t block_columns = are_few ? block_of_few : constants::turned_columns_bytes / itemsize;
   const int64_t down = (rows + block_rows - 1) / block_rows;
   const int64_t across = (columns + block_columns - 1) / block_columns;
   const bool streams = tile::worth_streaming(2 * space.numel * itemsize);
-  const int64_t grain =
-      std::max<int64_t>(1, constants::strided_copy_bytes / (block_rows * block_columns * itemsize));
+  const int64_t block_bytes =
+      std::min(rows, block_rows) * std::min(columns, block_columns) * itemsize;
+  const int64_t grain = std::max<int64_t>(1, constants::strided_copy_bytes / block_bytes);
   parallel_for(planes * down * across, grain, [&](int64_t begin, int64_t end) {
     tile::Position at;
     for (int64_t i = begin; i < end; ++i) {

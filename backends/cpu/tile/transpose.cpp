@@ -164,10 +164,69 @@ void turn_edge(const Transpose& block, int64_t row_begin, int64_t row_end, int64
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// `n` numbers lie together on one side: columns of a row of the destination, or rows of a column of the source.
+template <int n, class T> HWY_INLINE void gather_together(const Transpose& block) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  T* const dst = reinterpret_cast<T*>(block.dst);
+  const T* const src = reinterpret_cast<const T*>(block.src);
+  const int64_t stride = block.src_stride;
+  int64_t row = 0;
+  for (; row + lanes <= block.rows; row += lanes) {
+    const auto a = hn::LoadU(d, src + row), b = hn::LoadU(d, src + stride + row);
+    if constexpr (n == 2) {
+      hn::StoreInterleaved2(a, b, d, dst + row * n);
+    } else {
+      const auto c = hn::LoadU(d, src + 2 * stride + row);
+      if constexpr (n == 3)
+        hn::StoreInterleaved3(a, b, c, d, dst + row * n);
+      else
+        hn::StoreInterleaved4(a, b, c, hn::LoadU(d, src + 3 * stride + row), d, dst + row * n);
+    }
+  }
+  turn_edge<T>(block, row, block.rows, 0, n);
+}
+
+template <int n, class T> HWY_INLINE void take_apart(const Transpose& block) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  T* const dst = reinterpret_cast<T*>(block.dst);
+  const T* const src = reinterpret_cast<const T*>(block.src);
+  int64_t column = 0;
+  for (; column + lanes <= block.columns; column += lanes) {
+    hn::Vec<decltype(d)> rows[4];
+    if constexpr (n == 2)
+      hn::LoadInterleaved2(d, src + column * n, rows[0], rows[1]);
+    else if constexpr (n == 3)
+      hn::LoadInterleaved3(d, src + column * n, rows[0], rows[1], rows[2]);
+    else
+      hn::LoadInterleaved4(d, src + column * n, rows[0], rows[1], rows[2], rows[3]);
+    for (int i = 0; i < n; ++i) hn::StoreU(rows[i], d, dst + i * block.dst_stride + column);
+  }
+  turn_edge<T>(block, 0, n, column, block.columns);
+}
+
+// False where no few numbers lie together.
+template <class T> bool turn_few(const Transpose& block) {
+  const int64_t together = block.dst_stride == block.columns ? block.columns : 0;
+  if (together == 2) return gather_together<2, T>(block), true;
+  if (together == 3) return gather_together<3, T>(block), true;
+  if (together == 4) return gather_together<4, T>(block), true;
+  const int64_t apart = block.src_stride == block.rows ? block.rows : 0;
+  if (apart == 2) return take_apart<2, T>(block), true;
+  if (apart == 3) return take_apart<3, T>(block), true;
+  if (apart == 4) return take_apart<4, T>(block), true;
+  return false;
+}
+#endif
+
 template <class T> void turn(const Transpose& block) {
 #if HWY_TARGET == HWY_SCALAR
   turn_edge<T>(block, 0, block.rows, 0, block.columns);
 #else
+  if constexpr (sizeof(T) <= 4)
+    if (turn_few<T>(block)) return;
   constexpr int64_t side = line_bytes / sizeof(T);
   T* dst = reinterpret_cast<T*>(block.dst);
   const T* src = reinterpret_cast<const T*>(block.src);

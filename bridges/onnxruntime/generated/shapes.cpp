@@ -18,7 +18,7 @@ Tensor Reshape_0(const Arguments& arguments) {
   [[maybe_unused]] const Tensor data = arguments.tensor(0);
   [[maybe_unused]] const IntList shape = arguments.list(1);
   [[maybe_unused]] const std::int64_t allowzero = arguments.integer(2);
-  return reshape(data, resolved_shape(data, shape, allowzero != 0));
+  return reshaped(data, resolved_shape(data, shape, allowzero != 0));
 }
 
 // Flatten

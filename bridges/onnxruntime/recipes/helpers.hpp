@@ -70,6 +70,8 @@ Tensor accumulated(const Tensor& input, std::int64_t axis, bool exclusive, bool 
 }
 
 // Shapes.
+// Pictures whose channels lie last stay so where a shape joins two dimensions to channels, as behind a shuffle of them.
+Tensor reshaped(const Tensor& data, IntList shape);
 Dims resolved_shape(const Tensor& data, IntList shape, bool zero_is_zero);
 Tensor flattened(const Tensor& input, std::int64_t axis);  // to a matrix
 Tensor unsqueezed(const Tensor& data, IntList axes);

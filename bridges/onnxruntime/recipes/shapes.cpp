@@ -53,6 +53,19 @@ Dims reversed_dims(const Tensor& data) {
   return dims;
 }
 
+Tensor reshaped(const Tensor& data, IntList shape) {
+  const IntList from = data.shape(), strides = data.strides();
+  const bool joins_channels = data.ndim() == 5 && shape.size() == 4 && from[0] == shape[0] &&
+                              from[1] * from[2] == shape[1] && from[3] == shape[2] &&
+                              from[4] == shape[3];
+  const bool lie_last = joins_channels && strides[4] == shape[1] &&
+                        strides[3] == shape[1] * shape[3] && !data.is_contiguous();
+  if (!lie_last) return reshape(data, shape);
+  const Tensor pictures =
+      reshape(permute(data, {0, 3, 4, 1, 2}), {shape[0], shape[2], shape[3], shape[1]});
+  return permute(pictures, {0, 3, 1, 2});
+}
+
 bool has_channels_last(const Tensor& tensor) {
   return tensor.ndim() == 4 && tensor.is_contiguous(MemoryFormat::channels_last);
 }

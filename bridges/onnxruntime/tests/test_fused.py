@@ -206,6 +206,41 @@ def test_pictures_are_resized_in_either_order(mode, behind_a_convolution):
         expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
 
 
+@pytest.mark.parametrize("kind", ["MaxPool", "places", "AveragePool", "Pad", "shuffle"])
+@pytest.mark.parametrize("behind_a_convolution", [False, True])
+def test_windows_padding_and_shuffles_in_either_order(kind, behind_a_convolution):
+    """With any padding, also behind alone, and rounding up; behind a convolution the channels lie last."""
+    for seed in range(40):
+        source = numpy.random.default_rng(seed)
+        shape = [2, 4, int(source.integers(5, 12)), int(source.integers(5, 12))]
+        weight = source.standard_normal((12, 4, 1, 1)).astype(numpy.float32)
+        nodes = [helper.make_node("Conv", ["x", "w"], ["c"]) if behind_a_convolution else helper.make_node("Neg", ["x"], ["c"])]
+        constants, channels = ({"w": weight}, 12) if behind_a_convolution else ({}, 4)
+        kernel = [int(n) for n in source.integers(2, 5, 2)]
+        window = {"kernel_shape": kernel, "strides": [int(n) for n in source.integers(1, 4, 2)], "ceil_mode": int(source.integers(2))}
+        if source.integers(3):
+            window["pads"] = [int(source.integers(0, size)) for size in kernel * 2]
+        if kind == "Pad":
+            constants["p"], constants["v"] = source.integers(-1, 3, 8), numpy.float32(2.5)
+            nodes.append(helper.make_node("Pad", ["c", "p", "v"], ["y"]))
+        elif kind == "shuffle":
+            groups = int(source.choice([2, 4]))
+            constants["s"] = numpy.int64([2, groups, channels // groups, *shape[2:]])
+            constants["e"] = numpy.int64([2, channels, *shape[2:]])
+            nodes.append(helper.make_node("Reshape", ["c", "s"], ["r"]))
+            nodes.append(helper.make_node("Transpose", ["r"], ["t"], perm=[0, 2, 1, 3, 4]))
+            nodes.append(helper.make_node("Reshape", ["t", "e"], ["y"]))
+        elif kind == "places":
+            nodes.append(helper.make_node("MaxPool", ["c"], ["v", "i"], **window))
+            nodes.append(helper.make_node("Cast", ["i"], ["f"], to=TensorProto.FLOAT))
+            nodes.append(helper.make_node("Add", ["v", "f"], ["y"]))
+        else:
+            nodes.append(helper.make_node(kind, ["c"], ["y"], **window, **({"count_include_pad": seed % 2} if kind == "AveragePool" else {})))
+        ours, theirs = unoptimized(model_of(nodes, constants, shape))
+        feeds = {"x": source.standard_normal(shape).astype(numpy.float32)}
+        expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
+
+
 def test_sizes_of_resized_pictures_are_computed_in_float32():
     """Ten times 0.7 is 7 there, and less in float64."""
     nodes = [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode="asymmetric")]

@@ -71,6 +71,19 @@ TEST(Copy, permuted_dimensions) {
   }
 }
 
+// As colours do: two to five numbers, in rows that fill vectors and blocks, or end within one.
+TEST(Copy, few_numbers_together) {
+  for_each_target([](const std::string&) {
+    for (uint32_t dtype : one_of_each_size)
+      for (int64_t few : {2, 3, 4, 5})
+        for (int64_t many : {7, 8, 34, 700, 4099}) {
+          const Data colours(dtype, {2, few, many}), pixels(dtype, {2, many, few});
+          check_copy(dtype, colours.permuted({0, 2, 1}), pixels);
+          check_copy(dtype, pixels.permuted({0, 2, 1}), colours);
+        }
+  });
+}
+
 TEST(Copy, large_transposes) {
   for_each_target([](const std::string&) {
     for (auto [dtype, rows, columns] : {std::tuple{BP_F32, 1300, 1204},
