@@ -32,7 +32,8 @@ Tensor Mod_1(const Arguments& arguments) {
 Tensor Pow_2(const Arguments& arguments) {
   [[maybe_unused]] const Tensor base = arguments.tensor(0);
   [[maybe_unused]] const Tensor exponent = arguments.tensor(1);
-  return raised(base, exponent);
+  const NodeFacts& node = arguments.node();
+  return raised(base, exponent, node);
 }
 
 // Max

@@ -159,7 +159,8 @@ Tensor Gather_18(const Arguments& arguments) {
   [[maybe_unused]] const Tensor data = arguments.tensor(0);
   [[maybe_unused]] const Tensor indices = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t axis = arguments.integer(2);
-  return gathered(data, indices, axis);
+  const NodeFacts& node = arguments.node();
+  return gathered(data, indices, axis, node);
 }
 
 // GatherElements

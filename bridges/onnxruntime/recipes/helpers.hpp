@@ -34,7 +34,7 @@ Tensor number_like(const Tensor& like,
 
 // Elementwise.
 Tensor divided_whole(const Tensor& a, const Tensor& b);  // towards zero
-Tensor raised(const Tensor& base, const Tensor& exponent);
+Tensor raised(const Tensor& base, const Tensor& exponent, const NodeFacts& node);
 template <class Function> Tensor folded(const Tensors& list, const Function& function) {
   Tensor result = list.at(0);
   for (std::size_t i = 1; i < list.size(); ++i) result = function(result, list[i]);
@@ -95,7 +95,8 @@ Tensor counted(const Scalar& start, const Scalar& limit, const Scalar& delta, Dt
 
 // Places. Indices count from the end where they are negative.
 Tensor whole_indices(const Tensor& indices, std::int64_t size);
-Tensor gathered(const Tensor& data, const Tensor& indices, std::int64_t axis);
+Tensor gathered(const Tensor& data, const Tensor& indices, std::int64_t axis,
+                const NodeFacts& node);
 Tensor gathered_nd(const Tensor& data, const Tensor& indices, std::int64_t batch_dims);
 Tensor scattered(const Tensor& data, const Tensor& indices, const Tensor& updates,
                  std::int64_t axis, std::string_view reduction);

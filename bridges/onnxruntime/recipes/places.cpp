@@ -42,9 +42,27 @@ Tensor whole_indices(const Tensor& indices, std::int64_t size) {
   return where(wide < 0, wide + size, wide);
 }
 
-Tensor gathered(const Tensor& data, const Tensor& indices, std::int64_t axis) {
+// One constant index is a view where that is contiguous; of several none of which is negative only the places are read.
+Tensor gathered(const Tensor& data, const Tensor& indices, std::int64_t axis,
+                const NodeFacts& node) {
   const std::int64_t dim = wrapped(axis, data.ndim());
-  const Tensor rows = index_select(data, dim, flatten(whole_indices(indices, data.size(dim))));
+  const auto make = [&]() -> Tensors {
+    const Tensor here = cpu(to(indices, i64));
+    if (here.numel() > 0 && item<std::int64_t>(min(here)) < 0 && here.numel() > 1) return {};
+    const Tensor places = flatten(to(indices, i64));
+    synchronize(indices.device());  // other threads read them on streams of their own
+    return {places, flatten(here)};
+  };
+  const Tensors known = node.inputs[1].is_constant ? node.kept->get(make) : Tensors{};
+  const bool is_one = !known.empty() && known[1].numel() == 1;
+  if (is_one && indices.ndim() <= 1) {
+    const auto index = item<std::int64_t>(known[1]);
+    const Tensor rows = narrow(data, dim, index < 0 ? index + data.size(dim) : index, 1);
+    if (rows.is_contiguous()) return indices.ndim() == 1 ? rows : squeeze(rows, {dim});
+  }
+  const bool are_places = !known.empty() && !is_one;
+  const Tensor rows = index_select(
+      data, dim, are_places ? known[0] : flatten(whole_indices(indices, data.size(dim))));
   Dims shape;
   for (std::int64_t i = 0; i < dim; ++i) shape.push_back(data.size(i));
   for (const std::int64_t size : indices.shape()) shape.push_back(size);

@@ -57,7 +57,13 @@ Tensor divided_whole(const Tensor& a, const Tensor& b) {
   return where(logical_and(down < 0, ne(down * b, a)), down + 1, down);
 }
 
-Tensor raised(const Tensor& base, const Tensor& exponent) {
+Tensor raised(const Tensor& base, const Tensor& exponent, const NodeFacts& node) {
+  // A square, as it mostly is, costs no power.
+  if (node.inputs[1].is_constant && exponent.numel() == 1 && exponent.ndim() <= base.ndim() &&
+      is_floating(base.dtype())) {
+    const Tensors& number = node.kept->get([&] { return Tensors{cpu(reshape(exponent, {}))}; });
+    return pow(base, item<Scalar>(number[0]));
+  }
   if (is_whole(base) && is_floating(exponent.dtype()))
     return to(pow(to(base, exponent.dtype()), exponent), base.dtype());
   return pow(base, to(exponent, base.dtype()));

@@ -241,6 +241,26 @@ def test_windows_padding_and_shuffles_in_either_order(kind, behind_a_convolution
         expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
 
 
+@pytest.mark.parametrize("exponent", [2, [2], [[0.5]], -1, 3, [1, 2, 3, 0], float("inf")], ids=str)
+def test_constant_exponents(exponent):
+    constants = {"e": numpy.array(exponent, numpy.float32)}
+    ours, theirs = unoptimized(model_of([helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Pow", ["a", "e"], ["y"])], constants, [4], max(1, constants["e"].ndim)))
+    feeds = {"x": numpy.float32([0.25, 1, 3, 0])}
+    numpy.testing.assert_allclose(ours.run(None, feeds)[0], theirs.run(None, feeds)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("indices", [0, -1, [2], [-3], [[1]], [0, 2, 2], [[1, -1], [0, -3]], [[0, 2], [1, 1]], []], ids=str)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_constant_indices_pick_from_inputs_of_any_size(indices, axis):
+    nodes = [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Gather", ["a", "i"], ["y"], axis=axis)]
+    constants = {"i": numpy.array(indices, numpy.int64)}
+    ours, theirs = unoptimized(model_of(nodes, constants, [None] * 3, 2 + constants["i"].ndim))
+    for shape in ([3, 4, 5], [4, 3, 3], [1, 3, 7] if axis else [3, 1, 7], [3, 4, 5]):
+        shape[axis] = max(3, shape[axis])
+        feeds = {"x": numpy.random.default_rng(1).standard_normal(shape).astype(numpy.float32)}
+        expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
+
+
 def test_sizes_of_resized_pictures_are_computed_in_float32():
     """Ten times 0.7 is 7 there, and less in float64."""
     nodes = [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode="asymmetric")]
