@@ -103,6 +103,11 @@ struct CommandLine {
     run->add_option("--python", options.python,
                     "The Python that has what --through needs; python3 by default")
         ->type_name("PATH");
+    run->add_option("--patience", options.patience,
+                    "Seconds that a case of --through may take; 60 by default")
+        ->type_name("SECONDS")
+        ->check(CLI::PositiveNumber)
+        ->needs("--through");
     run->add_flag("--quiet", options.quiet, "No progress, only failures");
 
     CLI::App* list =

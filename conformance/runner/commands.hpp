@@ -29,6 +29,7 @@ struct Options {
   bool older = false;  // the exam counts results of earlier builds of its plugin
   std::string waivers;
   std::string through, python;  // pytorch or onnx, and who runs it
+  double patience = 0;          // of --through: seconds for a case; 0 leaves it to the driver
   // Of single subcommands.
   std::string name;                 // repro, shrink, explain: a case
   bool debugger = false;            // repro

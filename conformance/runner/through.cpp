@@ -99,6 +99,7 @@ std::vector<std::string> command_of(const Options& options, const Selection& sel
                                     name(selection.profile),
                                     "--jobs",
                                     std::to_string(jobs_of(options))};
+  if (options.patience > 0) words.push_back(fmt::format("--patience={}", options.patience));
   for (const std::string& filter : selection.filters)
     words.insert(words.end(), {"--filter=" + filter});
   return words;

@@ -2,7 +2,6 @@
 
 import html
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,20 +82,20 @@ def test_what_ends_its_process_is_named_and_the_run_goes_on(tmp_path):
     assert found["pytorch:neg[i32]"]["outcome"] == found["pytorch:exp[i16]"]["outcome"] == "pass"
 
 
-def test_what_never_returns_is_named_and_the_run_goes_on():
-    """`backplane conform` gives each case a minute: too long for a test, so its driver is asked for less."""
-    driver = Path(__file__).resolve().parents[3] / "conformance" / "through" / "driver.py"
-    words = ["pytorch", "--device", "exam:0", "--profile", "full", "--filter", "neg", "--filter", "exp", "--patience", "5"]
-    plant = {"BACKPLANE_EXAM_FAULT": "hangs_on_dtype", "BACKPLANE_PLUGIN_PATH": str(EXAM.parent)}
-    done = subprocess.run(
-        [sys.executable, "-B", driver, *words], env=os.environ | plant, capture_output=True, text=True, check=False, timeout=240
-    )
-    first, *verdicts = [json.loads(line) for line in done.stdout.splitlines()]
-    found = {verdict["case"]: verdict for verdict in verdicts}
-    assert set(found) == set(first["cases"]) and len(verdicts) == len(first["cases"]), done.stderr
+def test_what_never_returns_is_named_and_the_run_goes_on(tmp_path):
+    plant = ("--plugin", EXAM, "--env", "BACKPLANE_EXAM_FAULT=hangs_on_dtype")
+    done = through("exam:0", tmp_path, "--full", "--filter", "neg", "--filter", "exp", "--patience", "5", *plant)
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = records(tmp_path)
     assert {name for name, each in found.items() if each["outcome"] == "timeout"} == {"pytorch:neg[i8]"}
     assert found["pytorch:neg[i8]"]["why"].startswith("no answer within 5 s")
     assert found["pytorch:neg[i16]"]["outcome"] == found["pytorch:exp[i8]"]["outcome"] == "pass"
+
+
+def test_patience_belongs_to_the_suites_of_others(tmp_path):
+    done = conform("--device", "cpu:0", "--patience", "5", "--out", tmp_path)
+    assert done.returncode == 2 and "--patience requires --through" in done.stderr, done.stderr
+    assert through("cpu:0", tmp_path, "--patience", "0").returncode == 2
 
 
 def test_a_certificate_has_a_section_that_verify_counts_again(tmp_path):
