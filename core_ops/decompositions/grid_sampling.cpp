@@ -1,6 +1,7 @@
-// An image at the places of a grid.
+// An image or a volume at the places of a grid.
 #include <array>
 #include <utility>
+#include <vector>
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/tensor/check.hpp>
@@ -67,45 +68,63 @@ std::array<Tensor, 4> cubic_shares(const Tensor& part) {
   return {far(add(part, 1)), near(part), near(sub(1, part)), far(sub(2, part))};
 }
 
+// Places are in the order of the axes, slowest first.
+using Places = std::vector<Tensor>;
+
 class GridSampler {
  public:
   GridSampler(const Tensor& input, std::int64_t count, bool align_corners, Outside outside)
-      : image_(
-            reshape(widened(input), {input.size(0), input.size(1), input.size(2) * input.size(3)})),
-        shape_{input.size(0), input.size(1), count}, rows_{input.size(2), align_corners, outside},
-        columns_{input.size(3), align_corners, outside} {}
-
-  Tensor nearest(const Tensor& x, const Tensor& y) const {
-    return at(round(moved_column(x)), round(moved_row(y)));
+      : shape_{input.size(0), input.size(1), count} {
+    std::int64_t num_elements = 1;
+    for (std::int64_t dim = 2; dim < input.ndim(); ++dim) {
+      axes_.push_back({input.size(dim), align_corners, outside});
+      num_elements *= input.size(dim);
+    }
+    image_ = reshape(widened(input), {input.size(0), input.size(1), num_elements});
   }
 
-  Tensor bilinear(const Tensor& x, const Tensor& y) const {
-    const Tensor column = moved_column(x), row = moved_row(y);
-    const Tensor left = floor(column), top = floor(row);
-    const Tensor to_right = sub(column, left), to_bottom = sub(row, top);
+  Tensor nearest(const Places& places) const {
+    Places elements = moved(places);
+    for (Tensor& each : elements) each = round(each);
+    return at(elements);
+  }
+
+  Tensor linear(const Places& places) const {
+    const Places elements = moved(places);
+    Places before, past;
+    for (const Tensor& each : elements) {
+      before.push_back(floor(each));
+      past.push_back(sub(each, before.back()));
+    }
     Tensor result;
-    for (const int right : {0, 1})
-      for (const int bottom : {0, 1}) {
-        const Tensor part =
-            mul(right ? to_right : sub(1, to_right), bottom ? to_bottom : sub(1, to_bottom));
-        append(result, mul(at(add(left, right), add(top, bottom)), unsqueeze(part, 1)));
+    for (std::size_t corner = 0; corner < std::size_t{1} << axes_.size(); ++corner) {
+      Places here;
+      Tensor part;
+      for (std::size_t i = axes_.size(); i-- > 0;) {
+        const bool is_far = (corner >> i) & 1;
+        here.insert(here.begin(), add(before[i], static_cast<std::int64_t>(is_far)));
+        const Tensor share = is_far ? past[i] : sub(1, past[i]);
+        part = part.defined() ? mul(part, share) : share;
       }
+      append(result, mul(at(here), unsqueeze(part, 1)));
+    }
     return result;
   }
 
-  // Each of the sixteen elements is moved inside by itself.
-  Tensor bicubic(const Tensor& x, const Tensor& y) const {
-    const Tensor column = columns_.elements(x), row = rows_.elements(y);
+  // Of images. Each of the sixteen elements is moved inside by itself.
+  Tensor bicubic(const Places& places) const {
+    const Axis &rows = axes_[0], &columns = axes_[1];
+    const Tensor row = rows.elements(places[0]), column = columns.elements(places[1]);
     const Tensor left = floor(column), top = floor(row);
     const std::array<Tensor, 4> across = cubic_shares(sub(column, left));
     const std::array<Tensor, 4> down = cubic_shares(sub(row, top));
     Tensor result;
     for (std::size_t i = 0; i < 4; ++i) {
-      const Tensor at_row = rows_.moved_inside(add(top, static_cast<std::int64_t>(i) - 1));
+      const Tensor at_row = rows.moved_inside(add(top, static_cast<std::int64_t>(i) - 1));
       Tensor line;
       for (std::size_t k = 0; k < 4; ++k) {
-        const Tensor at_column = columns_.moved_inside(add(left, static_cast<std::int64_t>(k) - 1));
-        append(line, mul(at(at_column, at_row), unsqueeze(across[k], 1)));
+        const Tensor at_column = columns.moved_inside(add(left, static_cast<std::int64_t>(k) - 1));
+        append(line, mul(at({at_row, at_column}), unsqueeze(across[k], 1)));
       }
       append(result, mul(line, unsqueeze(down[i], 1)));
     }
@@ -116,20 +135,29 @@ class GridSampler {
   static void append(Tensor& sum, const Tensor& term) {
     sum = sum.defined() ? add(sum, term) : term;
   }
-  Tensor moved_column(const Tensor& x) const { return columns_.moved_inside(columns_.elements(x)); }
-  Tensor moved_row(const Tensor& y) const { return rows_.moved_inside(rows_.elements(y)); }
+  Places moved(const Places& places) const {
+    Places elements;
+    for (std::size_t i = 0; i < axes_.size(); ++i)
+      elements.push_back(axes_[i].moved_inside(axes_[i].elements(places[i])));
+    return elements;
+  }
 
-  // The elements of a column and row, zeros outside.
-  Tensor at(const Tensor& column, const Tensor& row) const {
-    const Tensor inside = logical_and(columns_.is_inside(column), rows_.is_inside(row));
-    const Tensor number = add(mul(rows_.index(row), columns_.size), columns_.index(column));
+  // The elements of these numbers, zeros outside.
+  Tensor at(const Places& elements) const {
+    Tensor inside, number;
+    for (std::size_t i = 0; i < axes_.size(); ++i) {
+      const Axis& axis = axes_[i];
+      const Tensor is_inside = axis.is_inside(elements[i]), index = axis.index(elements[i]);
+      inside = inside.defined() ? logical_and(inside, is_inside) : is_inside;
+      number = number.defined() ? add(mul(number, axis.size), index) : index;
+    }
     const Tensor taken = gather(image_, 2, expand(unsqueeze(number, 1), shape_));
     return where(unsqueeze(inside, 1), taken, 0);
   }
 
-  Tensor image_;  // [N, C, H * W]
+  Tensor image_;  // [N, C, elements]
   Dims shape_;    // [N, C, places]
-  Axis rows_, columns_;
+  std::vector<Axis> axes_;
 };
 
 Outside outside_of(std::string_view padding_mode) {
@@ -145,27 +173,38 @@ Outside outside_of(std::string_view padding_mode) {
 
 Tensor sampled_at(const Tensor& input, const Tensor& grid, std::string_view mode,
                   std::string_view padding_mode, bool align_corners) {
-  BP_CHECK(input.ndim() == 4 && grid.ndim() == 4 && grid.size(3) == 2 &&
-               grid.size(0) == input.size(0) && input.dtype() == grid.dtype(),
+  const std::int64_t num_axes = input.ndim() - 2;
+  BP_CHECK((num_axes == 2 || num_axes == 3) && grid.ndim() == input.ndim() &&
+               grid.size(-1) == num_axes && grid.size(0) == input.size(0) &&
+               input.dtype() == grid.dtype(),
            "grid_sample: input is {} of shape {} and grid {} of {}; pass [N, C, H, W] and "
-           "[N, H', W', 2] of one dtype",
+           "[N, H', W', 2], or [N, C, D, H, W] and [N, D', H', W', 3], of one dtype",
            name(input.dtype()), to_string(input.shape()), name(grid.dtype()),
            to_string(grid.shape()));
   BP_CHECK(mode == "bilinear" || mode == "nearest" || mode == "bicubic",
            "grid_sample: the mode is '{}'; choose 'bilinear', 'nearest' or 'bicubic'", mode);
+  BP_CHECK(mode != "bicubic" || num_axes == 2,
+           "grid_sample: the mode 'bicubic' is for images, and input has shape {}; choose "
+           "'bilinear' or 'nearest'",
+           to_string(input.shape()));
   const Outside outside = outside_of(padding_mode);
-  BP_CHECK(input.size(2) > 0 && input.size(3) > 0,
-           "grid_sample: input has shape {}; an image needs elements", to_string(input.shape()));
-  const std::int64_t count = grid.size(1) * grid.size(2);
+  Dims result_shape{input.size(0), input.size(1)};
+  std::int64_t count = 1;
+  for (std::int64_t dim = 2; dim < input.ndim(); ++dim) {
+    BP_CHECK(input.size(dim) > 0, "grid_sample: input has shape {}; an image needs elements",
+             to_string(input.shape()));
+    result_shape.push_back(grid.size(dim - 1));
+    count *= grid.size(dim - 1);
+  }
   // In 16 bits another element would be the nearest.
-  const Tensor places = reshape(widened(grid), {grid.size(0), count, 2});
-  const Tensor x = select(places, 2, 0), y = select(places, 2, 1);
+  const Tensor numbers = reshape(widened(grid), {grid.size(0), count, num_axes});
+  Places places;
+  for (std::int64_t i = num_axes; i-- > 0;) places.push_back(select(numbers, 2, i));  // x is first
   const GridSampler sampler(input, count, align_corners, outside);
-  const Tensor result = mode == "nearest"    ? sampler.nearest(x, y)
-                        : mode == "bilinear" ? sampler.bilinear(x, y)
-                                             : sampler.bicubic(x, y);
-  return in_dtype(reshape(result, {input.size(0), input.size(1), grid.size(1), grid.size(2)}),
-                  input.dtype());
+  const Tensor result = mode == "nearest"    ? sampler.nearest(places)
+                        : mode == "bilinear" ? sampler.linear(places)
+                                             : sampler.bicubic(places);
+  return in_dtype(reshape(result, result_shape), input.dtype());
 }
 
 }  // namespace bp

@@ -112,7 +112,9 @@ constinit Operator grid_sample{
            "whose x and y are -1 and 1 at the edges (at the centers of the outermost elements "
            "with `align_corners`): interpolated from the four nearest ('bilinear') or from "
            "sixteen ('bicubic'), or the nearest one ('nearest'). Outside are zeros, the nearest "
-           "element of the edge ('border'), or the image as mirrored at its edges ('reflection').",
+           "element of the edge ('border'), or the image as mirrored at its edges ('reflection')."
+           " Of a volume, [N, C, D, H, W], `grid` is [N, D', H', W', 3] of x, y and z; 'bilinear'"
+           " then takes eight elements, and there is no 'bicubic'.",
     .abi = described_as("grid_sample"),
 };
 

@@ -4292,7 +4292,8 @@ def grid_sample(
     The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at the
     edges (at the centers of the outermost elements with `align_corners`): interpolated from the four nearest
     ('bilinear') or from sixteen ('bicubic'), or the nearest one ('nearest'). Outside are zeros, the nearest element of
-    the edge ('border'), or the image as mirrored at its edges ('reflection').
+    the edge ('border'), or the image as mirrored at its edges ('reflection'). Of a volume, [N, C, D, H, W], `grid` is
+    [N, D', H', W', 3] of x, y and z; 'bilinear' then takes eight elements, and there is no 'bicubic'.
     """
 
 def im2col(
@@ -8857,7 +8858,8 @@ class TensorOperators:
         The elements of `input`, [N, C, H, W], at the positions of `grid`, [N, H', W', 2], whose x and y are -1 and 1 at
         the edges (at the centers of the outermost elements with `align_corners`): interpolated from the four nearest
         ('bilinear') or from sixteen ('bicubic'), or the nearest one ('nearest'). Outside are zeros, the nearest element
-        of the edge ('border'), or the image as mirrored at its edges ('reflection').
+        of the edge ('border'), or the image as mirrored at its edges ('reflection'). Of a volume, [N, C, D, H, W],
+        `grid` is [N, D', H', W', 3] of x, y and z; 'bilinear' then takes eight elements, and there is no 'bicubic'.
         """
 
     def im2col(

@@ -4908,11 +4908,13 @@ constexpr RowFacts facts[] = {
      ""},
     {"grid_sample", "0.1",
      "same corners nearest border reflection nearest_reflection reflection_corners cubic "
-     "cubic_border cubic_reflection cubic_corners no_batch non_contiguous offset several_tiles",
+     "cubic_border cubic_reflection cubic_corners volume volume_nearest volume_corners "
+     "volume_reflection no_batch non_contiguous offset several_tiles",
      draft_resampling, 3, bit(Trait::differences) | bit(Trait::open_in_half) | bit(Trait::flat),
      "sample:same sample:corners sample:nearest sample:border sample:reflection "
      "sample:nearest_reflection sample:reflection_corners sample:cubic sample:cubic_border "
-     "sample:cubic_reflection sample:cubic_corners sample:no_batch sample:non_contiguous "
+     "sample:cubic_reflection sample:cubic_corners sample:volume sample:volume_nearest "
+     "sample:volume_corners sample:volume_reflection sample:no_batch sample:non_contiguous "
      "sample:offset sample:several_tiles",
      "",
      "own",

@@ -45,18 +45,25 @@ void draft_mapped(Draft& draft) {
 }
 
 void draft_sampled(Draft& draft) {
-  const bool is_nearest = draft.is("nearest", "nearest_reflection");
+  const bool is_volume =
+      draft.is("volume", "volume_nearest", "volume_corners", "volume_reflection");
+  const bool is_nearest = draft.is("nearest", "nearest_reflection", "volume_nearest");
   const bool is_cubic = draft.is("cubic", "cubic_border", "cubic_reflection", "cubic_corners");
-  const bool has_corners = draft.is("corners", "reflection_corners", "cubic_corners");
+  const bool has_corners =
+      draft.is("corners", "reflection_corners", "cubic_corners", "volume_corners");
   const bool is_border = draft.is("border", "cubic_border"), is_long = draft.is("several_tiles");
-  const bool is_reflected =
-      draft.is("reflection", "nearest_reflection", "reflection_corners", "cubic_reflection");
+  const bool is_reflected = draft.is("reflection", "nearest_reflection", "reflection_corners",
+                                     "cubic_reflection", "volume_reflection");
   const double reach = is_reflected ? 3 : 1;  // past both borders
   draft.is("same", "non_contiguous", "offset");
   const std::int64_t batch = draft.is("no_batch") ? 0 : 2;
-  draft.add(draft.tensor(is_long ? Dims{batch, 2, 9, 33} : Dims{batch, 3, 4, 5}));
-  draft.add(draft.between(is_long ? Dims{batch, 31, 7, 2} : Dims{batch, 2, 3, 2}, -1.3 * reach,
-                          1.2 * reach));
+  draft.add(draft.tensor(is_long     ? Dims{batch, 2, 9, 33}
+                         : is_volume ? Dims{batch, 2, 3, 4, 5}
+                                     : Dims{batch, 3, 4, 5}));
+  draft.add(draft.between(is_long     ? Dims{batch, 31, 7, 2}
+                          : is_volume ? Dims{batch, 2, 1, 3, 3}
+                                      : Dims{batch, 2, 3, 2},
+                          -1.3 * reach, 1.2 * reach));
   draft.add_value(std::string_view(is_nearest ? "nearest" : is_cubic ? "bicubic" : "bilinear"));
   draft.add_value(std::string_view(is_border ? "border" : is_reflected ? "reflection" : "zeros"));
   if (has_corners) draft.add_value(true);

@@ -196,6 +196,24 @@ TEST(Forms, grid_sample_takes_cubics_of_sixteen_elements) {
             "grid_sample: the padding is 'wrap'; choose 'zeros', 'border' or 'reflection'");
 }
 
+TEST(Forms, grid_sample_takes_volumes) {
+  using Values = std::vector<double>;
+  const Tensor volume = reshape(arange(0, 8, 1, {.dtype = f64}), {1, 1, 2, 2, 2});
+  const auto at = [&](double x, double y, double z, std::string_view mode = "bilinear") {
+    return doubles(
+        grid_sample(volume, reshape(numbers({x, y, z}), {1, 1, 1, 1, 3}), mode, "zeros", true));
+  };
+  EXPECT_EQ(at(0, 0, 0), Values{3.5});
+  EXPECT_EQ(at(1, -1, -1), Values{1});
+  EXPECT_EQ(at(-1, 1, -1), Values{2});
+  EXPECT_EQ(at(-1, -1, 1), Values{4});
+  EXPECT_EQ(at(-1, -1, 2), Values{2});  // halfway out
+  EXPECT_EQ(at(0.9, 0.8, -0.7, "nearest"), Values{3});
+  EXPECT_EQ(error_of([&] { at(0, 0, 0, "bicubic"); }),
+            "grid_sample: the mode 'bicubic' is for images, and input has shape [1, 1, 2, 2, 2]; "
+            "choose 'bilinear' or 'nearest'");
+}
+
 TEST(Forms, nothing_to_do_is_done_as_pytorch_does_it) {
   EXPECT_TRUE(equal(diff(numbers({1, 2}), 0, -1, numbers({0})), numbers({1, 2})));
   EXPECT_TRUE(equal(histc(numbers({1, 2, 3, 5}), 2, 5, 5), numbers({2, 2})));

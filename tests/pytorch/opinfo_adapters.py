@@ -412,8 +412,6 @@ ADAPTERS.update({row: median(row) for row in ("median", "nanmedian")})
 
 @said("nn.functional.grid_sample")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
-    if input.dim() != 4:
-        raise Unmapped("volumes are not there")
     return "grid_sample", [input, grid, mode, padding_mode, bool(align_corners)], {}
 
 

@@ -49,8 +49,9 @@ Tensor GridSample_2(const Arguments& arguments) {
   return grid_sample(input, grid, mode == "nearest" ? "nearest" : mode == "bicubic" || mode == "cubic" ? "bicubic" : "bilinear", padding_mode, align_corners != 0);
 }
 bool accepts_GridSample_2(const Arguments& arguments) {
+  [[maybe_unused]] const std::string_view mode = arguments.text(3);
   const NodeFacts& node = arguments.node();
-  return node.inputs[0].ndim == 4;
+  return node.inputs[0].ndim == 4 || (node.inputs[0].ndim == 5 && mode != "cubic" && mode != "bicubic");
 }
 
 // AffineGrid

@@ -27,7 +27,8 @@ BP_API Tensor affine_grid(const Tensor& theta, IntList size, bool align_corners 
 // are -1 and 1 at the edges (at the centers of the outermost elements with `align_corners`):
 // interpolated from the four nearest ('bilinear') or from sixteen ('bicubic'), or the nearest one
 // ('nearest'). Outside are zeros, the nearest element of the edge ('border'), or the image as
-// mirrored at its edges ('reflection').
+// mirrored at its edges ('reflection'). Of a volume, [N, C, D, H, W], `grid` is [N, D', H', W', 3]
+// of x, y and z; 'bilinear' then takes eight elements, and there is no 'bicubic'.
 BP_API Tensor grid_sample(const Tensor& input, const Tensor& grid,
                           std::string_view mode = "bilinear",
                           std::string_view padding_mode = "zeros", bool align_corners = false);
