@@ -164,25 +164,38 @@ Tensor Identity_19(const Arguments& arguments) {
   return input;
 }
 
+// OptionalGetElement
+Tensor OptionalGetElement_20(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor input = arguments.tensor(0);
+  return input;
+}
+
+// OptionalHasElement
+Tensor OptionalHasElement_21(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor input = arguments.tensor(0);
+  const NodeFacts& node = arguments.node();
+  return full({}, input.defined(), {.dtype = boolean, .device = node.device});
+}
+
 // Dropout
-std::vector<Tensor> Dropout_20(const Arguments& arguments) {
+std::vector<Tensor> Dropout_22(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   return {input, ones_like(input, {.dtype = boolean})};
 }
 
 // Dropout
-std::vector<Tensor> Dropout_21(const Arguments& arguments) {
+std::vector<Tensor> Dropout_23(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   return {input, ones_like(input, {.dtype = boolean})};
 }
-bool accepts_Dropout_21(const Arguments& arguments) {
+bool accepts_Dropout_23(const Arguments& arguments) {
   [[maybe_unused]] const bool training_mode = arguments.boolean(2);
   const NodeFacts& node = arguments.node();
   return node.inputs.size() < 3 || !node.inputs[2].exists || (node.inputs[2].is_constant && !training_mode);
 }
 
 // Cast
-Tensor Cast_22(const Arguments& arguments) {
+Tensor Cast_24(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Dtype to = *arguments.dtype(1);
   [[maybe_unused]] const std::int64_t saturate = arguments.integer(2);
@@ -190,7 +203,7 @@ Tensor Cast_22(const Arguments& arguments) {
 }
 
 // CastLike
-Tensor CastLike_23(const Arguments& arguments) {
+Tensor CastLike_25(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor like = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t saturate = arguments.integer(2);
@@ -198,7 +211,7 @@ Tensor CastLike_23(const Arguments& arguments) {
 }
 
 // SwiGLU
-Tensor SwiGLU_24(const Arguments& arguments) {
+Tensor SwiGLU_26(const Arguments& arguments) {
   [[maybe_unused]] const Tensor a = arguments.tensor(0);
   [[maybe_unused]] const Tensor b = arguments.tensor(1);
   [[maybe_unused]] const double alpha = arguments.real(2);
@@ -206,12 +219,12 @@ Tensor SwiGLU_24(const Arguments& arguments) {
 }
 
 // BitCast
-Tensor BitCast_25(const Arguments& arguments) {
+Tensor BitCast_27(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Dtype to = *arguments.dtype(1);
   return same_bits(input, to);
 }
-bool accepts_BitCast_25(const Arguments& arguments) {
+bool accepts_BitCast_27(const Arguments& arguments) {
   [[maybe_unused]] const Dtype to = *arguments.dtype(1);
   const NodeFacts& node = arguments.node();
   return itemsize(*node.inputs[0].dtype) == itemsize(to);
@@ -278,24 +291,30 @@ constexpr Entry entries[] = {
     {"Identity", 1, 28, nullptr,
      "Identity(Tensor input) -> Tensor",
      one<&Identity_19>, nullptr, dtypes::all},
+    {"OptionalGetElement", 1, 28, nullptr,
+     "OptionalGetElement(Tensor input) -> Tensor",
+     one<&OptionalGetElement_20>, nullptr, dtypes::all},
+    {"OptionalHasElement", 1, 28, nullptr,
+     "OptionalHasElement(Tensor? input) -> Tensor",
+     one<&OptionalHasElement_21>, nullptr, dtypes::all},
     {"Dropout", 7, 11, nullptr,
      "Dropout(Tensor input, *, float ratio) -> (Tensor, Tensor)",
-     several<&Dropout_20>, nullptr, dtypes::all},
+     several<&Dropout_22>, nullptr, dtypes::all},
     {"Dropout", 12, 28, nullptr,
      "Dropout(Tensor input, Tensor? ratio, bool? training_mode, *, int? seed) -> (Tensor, Tensor)",
-     several<&Dropout_21>, accepts_Dropout_21, dtypes::all},
+     several<&Dropout_23>, accepts_Dropout_23, dtypes::all},
     {"Cast", 6, 28, nullptr,
      "Cast(Tensor input, *, Dtype to, int saturate=1, str round_mode='up') -> Tensor",
-     one<&Cast_22>, nullptr, dtypes::all},
+     one<&Cast_24>, nullptr, dtypes::all},
     {"CastLike", 1, 28, nullptr,
      "CastLike(Tensor input, Tensor like, *, int saturate=1, str round_mode='up') -> Tensor",
-     one<&CastLike_23>, nullptr, dtypes::all},
+     one<&CastLike_25>, nullptr, dtypes::all},
     {"SwiGLU", 1, 28, nullptr,
      "SwiGLU(Tensor a, Tensor b, *, float alpha) -> Tensor",
-     one<&SwiGLU_24>, nullptr, dtypes::floating},
+     one<&SwiGLU_26>, nullptr, dtypes::floating},
     {"BitCast", 1, 28, nullptr,
      "BitCast(Tensor input, *, Dtype to) -> Tensor",
-     one<&BitCast_25>, accepts_BitCast_25, dtypes::all},
+     one<&BitCast_27>, accepts_BitCast_27, dtypes::all},
 };
 
 }  // namespace

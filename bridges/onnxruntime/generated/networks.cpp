@@ -386,8 +386,39 @@ bool accepts_QuantizeLinear_30(const Arguments& arguments) {
   return contains(set_of(u8, i8, u16, i16), *node.results[0].dtype);
 }
 
+// QuantizeLinear
+Tensor QuantizeLinear_31(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor input = arguments.tensor(0);
+  [[maybe_unused]] const Tensor scale = arguments.tensor(1);
+  [[maybe_unused]] const Tensor zero_point = arguments.tensor(2);
+  [[maybe_unused]] const std::int64_t axis = arguments.integer(3);
+  [[maybe_unused]] const std::int64_t block_size = arguments.integer(4);
+  [[maybe_unused]] const std::int64_t saturate = arguments.integer(6);
+  const NodeFacts& node = arguments.node();
+  return quantized_to_float8(input, scale, zero_point, axis, block_size, *node.results[0].dtype, saturate != 0);
+}
+bool accepts_QuantizeLinear_31(const Arguments& arguments) {
+  const NodeFacts& node = arguments.node();
+  return contains(set_of(f8_e4m3fn, f8_e5m2), *node.results[0].dtype);
+}
+
 // DequantizeLinear
-Tensor DequantizeLinear_31(const Arguments& arguments) {
+Tensor DequantizeLinear_32(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor input = arguments.tensor(0);
+  [[maybe_unused]] const Tensor scale = arguments.tensor(1);
+  [[maybe_unused]] const Tensor zero_point = arguments.tensor(2);
+  [[maybe_unused]] const std::int64_t axis = arguments.integer(3);
+  [[maybe_unused]] const std::int64_t block_size = arguments.integer(4);
+  const NodeFacts& node = arguments.node();
+  return dequantized_float8(input, scale, zero_point, axis, block_size, *node.results[0].dtype);
+}
+bool accepts_DequantizeLinear_32(const Arguments& arguments) {
+  const NodeFacts& node = arguments.node();
+  return contains(set_of(f8_e4m3fn, f8_e5m2), *node.inputs[0].dtype);
+}
+
+// DequantizeLinear
+Tensor DequantizeLinear_33(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor scale = arguments.tensor(1);
   [[maybe_unused]] const Tensor zero_point = arguments.tensor(2);
@@ -515,10 +546,18 @@ constexpr Entry entries[] = {
      "QuantizeLinear(Tensor input, Tensor scale, Tensor? zero_point, *, int axis=1, int "
      "block_size=0, int output_dtype=0, int saturate=1, int precision=0) -> Tensor",
      one<&QuantizeLinear_30>, accepts_QuantizeLinear_30, dtypes::all},
+    {"QuantizeLinear", 19, 28, nullptr,
+     "QuantizeLinear(Tensor input, Tensor scale, Tensor? zero_point, *, int axis=1, int "
+     "block_size=0, int output_dtype=0, int saturate=1, int precision=0) -> Tensor",
+     one<&QuantizeLinear_31>, accepts_QuantizeLinear_31, dtypes::floating},
+    {"DequantizeLinear", 19, 28, nullptr,
+     "DequantizeLinear(Tensor input, Tensor scale, Tensor? zero_point, *, int axis=1, int "
+     "block_size=0, int output_dtype=0) -> Tensor",
+     one<&DequantizeLinear_32>, accepts_DequantizeLinear_32, dtypes::all},
     {"DequantizeLinear", 1, 28, nullptr,
      "DequantizeLinear(Tensor input, Tensor scale, Tensor? zero_point, *, int axis=1, int "
      "block_size=0, int output_dtype=0) -> Tensor",
-     one<&DequantizeLinear_31>, nullptr, set_of(u8, i8, u16, i16, i32)},
+     one<&DequantizeLinear_33>, nullptr, set_of(u8, i8, u16, i16, i32)},
 };
 
 }  // namespace

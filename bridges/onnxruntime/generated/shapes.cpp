@@ -314,13 +314,9 @@ std::vector<Tensor> TopK_35(const Arguments& arguments) {
 // Unique
 std::vector<Tensor> Unique_36(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
-  const UniqueAllResult found = unique_all(flatten(input));
-  return {found.values, found.indices, found.inverse_indices, found.counts};
-}
-bool accepts_Unique_36(const Arguments& arguments) {
   [[maybe_unused]] const std::optional<std::int64_t> axis = arguments.optional_integer(1);
   [[maybe_unused]] const std::int64_t sorted = arguments.integer(2);
-  return !axis && sorted != 0;
+  return different_slices(input, axis, sorted != 0);
 }
 
 // CenterCropPad
@@ -475,7 +471,7 @@ constexpr Entry entries[] = {
      several<&TopK_35>, nullptr, dtypes::all},
     {"Unique", 1, 28, nullptr,
      "Unique(Tensor input, *, int? axis, int sorted) -> (Tensor, Tensor, Tensor, Tensor)",
-     several<&Unique_36>, accepts_Unique_36, dtypes::all},
+     several<&Unique_36>, nullptr, dtypes::real | set_of(boolean)},
     {"CenterCropPad", 1, 28, nullptr,
      "CenterCropPad(Tensor input, int[] shape, *, int[]? axes) -> Tensor",
      one<&CenterCropPad_37>, nullptr, dtypes::all},

@@ -43,6 +43,11 @@ template <class Function> Tensor folded(const Tensors& list, const Function& fun
 
 // A cast. To 8-bit floats, what is beyond the largest becomes it with `saturate`.
 Tensor converted(const Tensor& input, Dtype dtype, bool saturate);
+// Quantization to and from 8-bit floats: the steps of `scale` are one, one for each index of `axis`, or one for `block_size` of them.
+Tensor quantized_to_float8(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
+                           std::int64_t axis, std::int64_t block_size, Dtype dtype, bool saturate);
+Tensor dequantized_float8(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
+                          std::int64_t axis, std::int64_t block_size, Dtype dtype);
 // The same memory, read as a dtype of the same size.
 Tensor same_bits(const Tensor& input, Dtype dtype);
 
@@ -105,6 +110,9 @@ Tensor scattered_nd(const Tensor& data, const Tensor& indices, const Tensor& upd
 Tensor one_hot_values(const Tensor& indices, std::int64_t depth, const Tensor& values,
                       std::int64_t axis);
 Tensor compressed(const Tensor& input, IntList condition, std::optional<std::int64_t> axis);
+// The different elements, or slices along `axis`: them, the first place of each, which of them each one is, and how often each occurs;
+// in ascending order, or in that of their first places.
+Tensors different_slices(const Tensor& input, std::optional<std::int64_t> axis, bool ascending);
 Tensor eye_like(const Tensor& input, Dtype dtype, std::int64_t k);
 // `update` over the parts of the cache that begin at each sequence's place, by default 0.
 Tensor written_into(const Tensor& cache, const Tensor& update, const Tensor& places,

@@ -131,6 +131,33 @@ Tensor compressed(const Tensor& input, IntList condition, std::optional<std::int
   return axis ? index_select(input, *axis, index) : index_select(flatten(input), 0, index);
 }
 
+Tensors different_slices(const Tensor& input, std::optional<std::int64_t> axis, bool ascending) {
+  const Tensor data = axis ? input : flatten(input);
+  const std::int64_t dim = axis ? wrapped(*axis, input.ndim()) : 0;
+  UniqueAllResult found;
+  if (axis && data.numel() > 0) {
+    // A slice's number among those that differ so far, element by element, which keeps their order.
+    const Tensor rows = reshape(movedim(data, {dim}, {0}), {data.size(dim), -1});
+    for (std::int64_t i = 0; i < rows.size(1); ++i) {
+      const UniqueAllResult column = unique_all(select(rows, 1, i));
+      found =
+          i == 0
+              ? column
+              : unique_all(found.inverse_indices * column.values.numel() + column.inverse_indices);
+    }
+  } else {
+    found = unique_all(data);
+  }
+  if (ascending)
+    return {index_select(data, dim, found.indices), found.indices, found.inverse_indices,
+            found.counts};
+  const Tensor order = argsort(found.indices);
+  const Tensor places = index_select(found.indices, 0, order);
+  return {index_select(data, dim, places), places,
+          index_select(argsort(order), 0, found.inverse_indices),
+          index_select(found.counts, 0, order)};
+}
+
 Tensor eye_like(const Tensor& input, Dtype dtype, std::int64_t k) {
   const TensorOptions options{.dtype = i64, .device = input.device()};
   const Tensor rows = reshape(arange(0, input.size(0), 1, options), {-1, 1});

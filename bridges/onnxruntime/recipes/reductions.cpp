@@ -37,7 +37,35 @@ Tensor filled(const Tensor& x, DimList dims, bool keepdim, bool with_most) {
   return full(shape.shape(), with_most ? most : -most - 1, options);
 }
 
+// Of a scale or a zero point, in the shape of `input` or one that is broadcast to it.
+Tensor steps_for(const Tensor& input, const Tensor& steps, std::int64_t axis,
+                 std::int64_t block_size) {
+  if (steps.numel() == 1) return reshape(steps, IntList());
+  const std::int64_t dim = wrapped(axis, input.ndim());
+  if (block_size > 0)
+    return narrow(repeat_interleave(steps, block_size, dim), dim, 0, input.size(dim));
+  Dims shape(static_cast<std::uint32_t>(input.ndim()), 1);
+  shape[static_cast<std::size_t>(dim)] = input.size(dim);
+  return reshape(steps, shape);
+}
+
 }  // namespace
+
+Tensor quantized_to_float8(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
+                           std::int64_t axis, std::int64_t block_size, Dtype dtype, bool saturate) {
+  Tensor result = to(input, f32) / steps_for(input, to(scale, f32), axis, block_size);
+  if (zero_point.defined())
+    result = result + steps_for(input, to(zero_point, f32), axis, block_size);
+  return converted(result, dtype, saturate);
+}
+
+Tensor dequantized_float8(const Tensor& input, const Tensor& scale, const Tensor& zero_point,
+                          std::int64_t axis, std::int64_t block_size, Dtype dtype) {
+  Tensor result = to(input, f32);
+  if (zero_point.defined())
+    result = result - steps_for(input, to(zero_point, f32), axis, block_size);
+  return to(result * steps_for(input, to(scale, f32), axis, block_size), dtype);
+}
 
 Tensor converted(const Tensor& input, Dtype dtype, bool saturate) {
   const bool is_small = dtype == f8_e4m3fn || dtype == f8_e5m2;
