@@ -31,9 +31,11 @@ def records(folder):
 
 
 def test_a_report_of_the_cpu_has_all_parts(tmp_path):
-    done = through("cpu:0", tmp_path, "--quick", "--filter", "softmax", "--filter", "nn.functional.gelu", "--filter", "sort")
+    done = through("cpu:0", tmp_path, "--quick", "--filter", "softmax", "--filter", "nn.functional.gelu", "--filter", "sort", "--filter", "chalf")
     assert done.returncode == 0, done.stdout + done.stderr
     found = records(tmp_path)
+    lacking = found.pop("pytorch:chalf[f32]")
+    assert lacking["outcome"] == "unsupported" and "no tensors of dtype ComplexHalf" in lacking["why"]
     assert {name: each["rung"] for name, each in found.items()} == {
         "pytorch:nn.functional.gelu[f32]": "native", "pytorch:softmax[f32]": "native", "pytorch:sort[f32]": "native",
     }  # fmt: skip
