@@ -13,9 +13,10 @@ from pathlib import Path
 
 import onnxruntime
 
-__all__ = ["devices", "host_calls", "library_path", "register", "session", "unserved"]
+__all__ = ["devices", "host_calls", "library_path", "placement", "register", "session", "unserved"]
 
 NAME = "BackplaneExecutionProvider"
+_VENDOR = 0x4250  # of our memory, as ONNX Runtime tells it from others'
 _registered = False
 
 
@@ -39,16 +40,28 @@ def devices():
     return {each.ep_metadata["backplane_device"]: each for each in ours}
 
 
-def session(model, device, options=None, strict=False):
-    """An InferenceSession on a device, `model` as InferenceSession takes it. What the device does not serve runs on ONNX
-    Runtime's CPU, or, with `strict`, raises. Raises ValueError for a device that is not there."""
+def placement(device):
+    """Where a device's values lie, as `onnxruntime.OrtValue.ortvalue_from_numpy(array, **placement("opencl:0"))` takes it: in the
+    device's memory, or in the host's if the device computes there. Raises ValueError for a device that is not there."""
+    number = _known(device).ep_metadata.get("backplane_memory")
+    return {"device_type": "cpu"} if number is None else {"device_type": "gpu", "device_id": int(number), "vendor_id": _VENDOR}
+
+
+def _known(device):
     found = devices()
     if device not in found:
         raise ValueError(f"there is no device {device!r}; there are {', '.join(found)}")
+    return found[device]
+
+
+def session(model, device, options=None, strict=False):
+    """An InferenceSession on a device, `model` as InferenceSession takes it. What the device does not serve runs on ONNX
+    Runtime's CPU, or, with `strict`, raises. Raises ValueError for a device that is not there."""
+    found = _known(device)
     options = options or onnxruntime.SessionOptions()
     if strict:
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    options.add_provider_for_devices([found[device]], {})
+    options.add_provider_for_devices([found], {})
     return onnxruntime.InferenceSession(model, sess_options=options)
 
 

@@ -133,7 +133,7 @@ std::optional<Dtype> dtype_of(int element_type) {
   return dtypes_by_type[element_type];
 }
 
-Tensor borrow(const OrtValue* value, Device host) {
+TensorFacts tensor_facts(const OrtValue* value) {
   OrtTensorTypeAndShapeInfo* info = nullptr;
   check(ort::tensor_info_of_value(value, &info));
   const struct Release {
@@ -152,11 +152,17 @@ Tensor borrow(const OrtValue* value, Device host) {
   if (!dtype)
     throw RuntimeFailure("backplane: a tensor of ONNX's type " + std::to_string(element) +
                          ", which Backplane lacks");
-  void* data = nullptr;
-  check(ort::mutable_data(const_cast<OrtValue*>(value), &data));
-  for (const std::int64_t size : shape)
-    if (size == 0) return empty_tensor(shape, *dtype, host);
-  return tensor_from_blob(data, shape, strides, *dtype, host, nullptr, nullptr);
+  TensorFacts facts{*dtype, shape, strides};
+  check(ort::mutable_data(const_cast<OrtValue*>(value), &facts.data));
+  for (const std::int64_t size : shape) facts.is_empty |= size == 0;
+  return facts;
+}
+
+Tensor borrow(const OrtValue* value, Device host) {
+  const TensorFacts facts = tensor_facts(value);
+  if (facts.is_empty) return empty_tensor(facts.shape, facts.dtype, host);
+  return tensor_from_blob(facts.data, facts.shape, facts.strides, facts.dtype, host, nullptr,
+                          nullptr);
 }
 
 GraphNode read_node(const OrtNode* handle) {

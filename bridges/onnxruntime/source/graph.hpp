@@ -59,7 +59,16 @@ std::vector<GraphNode> read_nodes(const OrtGraph* graph);
 // None: Backplane has no such numbers.
 std::optional<Dtype> dtype_of(int element_type);
 
-// A tensor over the value's memory, which is the host's. Throws bad_argument for a dtype that Backplane lacks.
+// What a value says of its tensor; row-major. Throws RuntimeFailure for a dtype that Backplane lacks.
+struct TensorFacts {
+  Dtype dtype = f32;
+  Dims shape, strides;
+  void* data = nullptr;
+  bool is_empty = false;
+};
+TensorFacts tensor_facts(const OrtValue* value);
+
+// A tensor over the value's memory, which is the host's.
 Tensor borrow(const OrtValue* value, Device host);
 
 }  // namespace bp::onnx

@@ -24,6 +24,7 @@ struct OrtNodeComputeInfo;
 struct OrtOpAttr;
 struct OrtSessionOptions;
 struct OrtStatus;
+struct OrtSyncNotificationImpl;
 struct OrtSyncStream;
 struct OrtSyncStreamImpl;
 struct OrtTensorTypeAndShapeInfo;
@@ -59,6 +60,9 @@ using Status = OrtStatus*;
 
 enum ErrorCode : int { failed = 1, invalid_argument = 2, not_implemented = 9 };
 enum DeviceType : int { cpu_type = 0, gpu_type = 1, npu_type = 2 };
+enum MemoryDeviceType : int { cpu_memory = 0, gpu_memory = 1 };
+enum MemoryType : int { default_memory = 0 };
+enum AllocatorType : int { device_allocator = 0 };
 enum AttributeType : int {
   int_attribute = 1,
   ints_attribute,
@@ -88,6 +92,14 @@ inline constexpr Main<62, Status(const OrtTensorTypeAndShapeInfo*, std::int64_t*
 inline constexpr Main<65, Status(const OrtValue*, OrtTensorTypeAndShapeInfo**)>
     tensor_info_of_value;
 inline constexpr Main<99, void(OrtTensorTypeAndShapeInfo*)> release_tensor_info;
+inline constexpr Main<318, Status(const OrtValue*, std::size_t* bytes)> tensor_bytes;
+
+inline constexpr Main<72, Status(const OrtMemoryInfo*, int* id)> memory_info_id;
+inline constexpr Main<94, void(OrtMemoryInfo*)> release_memory_info;
+inline constexpr Main<320, Status(const char* name, int device_type, std::uint32_t vendor, int id,
+                                  int memory_type, std::size_t alignment, int allocator_type,
+                                  OrtMemoryInfo**)>
+    create_memory_info;
 
 inline constexpr Main<88, Status(const OrtKernelContext*, std::size_t* count)> num_context_inputs;
 inline constexpr Main<90, Status(const OrtKernelContext*, std::size_t index, const OrtValue**)>
@@ -95,6 +107,8 @@ inline constexpr Main<90, Status(const OrtKernelContext*, std::size_t index, con
 inline constexpr Main<91, Status(OrtKernelContext*, std::size_t index, const std::int64_t* sizes,
                                  std::size_t count, OrtValue**)>
     context_output;
+// The handle of the provider's own stream, or null.
+inline constexpr Main<193, Status(const OrtKernelContext*, void** handle)> context_stream;
 
 inline constexpr Main<272, Status(const OrtOpAttr*, int type, void* data, std::size_t bytes,
                                   std::size_t* needed)>
@@ -140,6 +154,12 @@ struct FusionOptions {
 inline constexpr Provider<2, Status(OrtEpGraphSupportInfo*, const OrtNode* const*, std::size_t,
                                     const FusionOptions*)>
     add_nodes_to_fuse;
+inline constexpr Provider<5, Status(OrtEpDevice*, const OrtMemoryInfo*)> add_memory;
+inline constexpr Provider<7, const OrtMemoryDevice*(const OrtValue*)> memory_of_value;
+inline constexpr Provider<9, int(const OrtMemoryDevice*)> memory_device_type;
+inline constexpr Provider<11, std::uint32_t(const OrtMemoryDevice*)> memory_vendor;
+inline constexpr Provider<12, std::uint32_t(const OrtMemoryDevice*)> memory_device_id;
+inline constexpr Provider<13, const OrtSyncStreamImpl*(const OrtSyncStream*)> impl_of_stream;
 }  // namespace ort
 // clang-format on
 
@@ -195,4 +215,41 @@ struct OrtNodeComputeInfo {
   OrtStatus* (*create_state)(OrtNodeComputeInfo*, OrtNodeComputeContext*, void** state) = nullptr;
   OrtStatus* (*compute)(OrtNodeComputeInfo*, void* state, OrtKernelContext*) = nullptr;
   void (*release_state)(OrtNodeComputeInfo*, void* state) = nullptr;
+};
+
+struct OrtAllocator {
+  std::uint32_t version = bp::onnx::interface_version;
+  void* (*allocate)(OrtAllocator*, std::size_t bytes) = nullptr;
+  void (*free)(OrtAllocator*, void*) = nullptr;
+  const OrtMemoryInfo* (*info)(const OrtAllocator*) = nullptr;
+  void* (*reserve)(OrtAllocator*, std::size_t bytes) = nullptr;
+  void* statistics = nullptr;
+  void* allocate_on_stream = nullptr;
+};
+
+struct OrtDataTransferImpl {
+  std::uint32_t version = bp::onnx::interface_version;
+  void (*release)(OrtDataTransferImpl*) = nullptr;
+  bool (*can_copy)(const OrtDataTransferImpl*, const OrtMemoryDevice* from,
+                   const OrtMemoryDevice* to) = nullptr;
+  // `streams` is null, or null at the places of copies that must be done on return.
+  OrtStatus* (*copy)(OrtDataTransferImpl*, const OrtValue** from, OrtValue** to,
+                     OrtSyncStream** streams, std::size_t count) = nullptr;
+};
+
+struct OrtSyncStreamImpl {
+  std::uint32_t version = bp::onnx::interface_version;
+  void (*release)(OrtSyncStreamImpl*) = nullptr;
+  void* (*handle)(OrtSyncStreamImpl*) = nullptr;
+  OrtStatus* (*create_notification)(OrtSyncStreamImpl*, OrtSyncNotificationImpl**) = nullptr;
+  OrtStatus* (*flush)(OrtSyncStreamImpl*) = nullptr;
+  OrtStatus* (*end_run)(OrtSyncStreamImpl*) = nullptr;
+};
+
+struct OrtSyncNotificationImpl {
+  std::uint32_t version = bp::onnx::interface_version;
+  void (*release)(OrtSyncNotificationImpl*) = nullptr;
+  OrtStatus* (*activate)(OrtSyncNotificationImpl*) = nullptr;
+  OrtStatus* (*wait_on_device)(OrtSyncNotificationImpl*, OrtSyncStream* consumer) = nullptr;
+  OrtStatus* (*wait_on_host)(OrtSyncNotificationImpl*) = nullptr;
 };

@@ -8,13 +8,17 @@
 #include <backplane/backplane.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
+#include "device_memory.hpp"
 #include "graph.hpp"
 #include "provider.hpp"
+#include "streams.hpp"
 
 namespace bp::onnx {
 namespace {
 
 constexpr const char* device_key = "backplane_device";
+constexpr const char* memory_key = "backplane_memory";
+constexpr std::size_t alignment = 256;
 
 struct Pairs {
   OrtKeyValuePairs* handle = nullptr;
@@ -36,6 +40,23 @@ std::vector<const DeviceRecord*> devices_in_order() {
   return records;
 }
 
+struct ReleaseMemoryInfo {
+  void operator()(OrtMemoryInfo* info) const { ort::release_memory_info(info); }
+};
+struct Factory : OrtEpFactory {
+  // ONNX Runtime refers to them.
+  std::vector<std::unique_ptr<OrtMemoryInfo, ReleaseMemoryInfo>> memories;
+};
+
+void add_memory(Factory& factory, OrtEpDevice* device, const DeviceRecord& record) {
+  OrtMemoryInfo* info = nullptr;
+  check(ort::create_memory_info(record.name.c_str(), gpu_memory, memory_vendor,
+                                static_cast<int>(record.device.number), default_memory, alignment,
+                                device_allocator, &info));
+  factory.memories.emplace_back(info);
+  check(ort::add_memory(device, info));
+}
+
 // All devices of all plugins, over the hardware that ONNX Runtime names: it has no say in what we find.
 void list_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* hardware,
                   std::size_t num_hardware, OrtEpDevice** devices, std::size_t max,
@@ -51,8 +72,12 @@ void list_devices(OrtEpFactory* factory, const OrtHardwareDevice* const* hardwar
     if (*num == max) break;
     const Pairs facts;
     ort::add_pair(facts.handle, device_key, record->name.c_str());
+    if (!record->host_readable)
+      ort::add_pair(facts.handle, memory_key, std::to_string(record->device.number).c_str());
     check(ort::create_device(factory, processor, facts.handle, nullptr, &devices[*num]));
+    OrtEpDevice* const made = devices[*num];
     ++*num;
+    if (!record->host_readable) add_memory(*static_cast<Factory*>(factory), made, *record);
   }
 }
 
@@ -68,7 +93,7 @@ void create(const OrtKeyValuePairs* const* facts, std::size_t count, OrtEp** out
 }
 
 std::unique_ptr<OrtEpFactory> make_factory() {
-  auto factory = std::make_unique<OrtEpFactory>();
+  auto factory = std::make_unique<Factory>();
   factory->name = [](const OrtEpFactory*) { return provider_name; };
   factory->vendor = [](const OrtEpFactory*) { return "Backplane"; };
   factory->supported_devices = [](OrtEpFactory* self, const OrtHardwareDevice* const* hardware,
@@ -81,20 +106,25 @@ std::unique_ptr<OrtEpFactory> make_factory() {
                        const OrtSessionOptions*, const OrtLogger*,
                        OrtEp** out) { return guarded([&] { create(facts, count, out); }); };
   factory->release = [](OrtEpFactory*, OrtEp* provider) { release_provider(provider); };
-  factory->vendor_id = [](const OrtEpFactory*) -> std::uint32_t { return 0; };
+  factory->vendor_id = [](const OrtEpFactory*) { return memory_vendor; };
   factory->provider_version = [](const OrtEpFactory*) { return BP_ONNX_VERSION; };
-  factory->create_allocator = [](OrtEpFactory*, const OrtMemoryInfo*, const OrtKeyValuePairs*,
-                                 OrtAllocator** out) -> OrtStatus* {
-    return *out = nullptr, nullptr;
+  factory->create_allocator = [](OrtEpFactory*, const OrtMemoryInfo* info, const OrtKeyValuePairs*,
+                                 OrtAllocator** out) {
+    return guarded([&] { *out = info ? make_allocator(info) : nullptr; });
   };
-  factory->release_allocator = [](OrtEpFactory*, OrtAllocator*) {};
-  factory->create_data_transfer = [](OrtEpFactory*, OrtDataTransferImpl** out) -> OrtStatus* {
-    return *out = nullptr, nullptr;
+  factory->release_allocator = [](OrtEpFactory*, OrtAllocator* allocator) {
+    release_allocator(allocator);
   };
-  factory->is_stream_aware = [](const OrtEpFactory*) { return false; };
-  factory->create_stream = [](OrtEpFactory*, const OrtMemoryDevice*, const OrtKeyValuePairs*,
-                              OrtSyncStreamImpl** out) -> OrtStatus* {
-    return *out = nullptr, nullptr;
+  factory->create_data_transfer = [](OrtEpFactory*, OrtDataTransferImpl** out) {
+    return guarded([&] { *out = make_data_transfer(); });
+  };
+  factory->is_stream_aware = [](const OrtEpFactory*) { return true; };
+  factory->create_stream = [](OrtEpFactory*, const OrtMemoryDevice* memory, const OrtKeyValuePairs*,
+                              OrtSyncStreamImpl** out) {
+    return guarded([&] {
+      const std::optional<Device> device = device_of_memory(memory);
+      *out = device ? make_stream(*device) : nullptr;
+    });
   };
   return factory;
 }
@@ -127,7 +157,7 @@ BP_ONNX_EXPORT OrtStatus* CreateEpFactories(const char*, const OrtApiBase* base,
 }
 
 BP_ONNX_EXPORT OrtStatus* ReleaseEpFactory(OrtEpFactory* factory) noexcept {
-  delete factory;
+  delete static_cast<bp::onnx::Factory*>(factory);
   return nullptr;
 }
 

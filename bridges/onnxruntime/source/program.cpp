@@ -5,24 +5,18 @@
 
 #include <backplane/backplane.hpp>
 #include <backplane/runtime/allocator.hpp>
-#include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/stream.hpp>
 
 #include "affine.hpp"
 #include "chains.hpp"
 #include "convolutions.hpp"
+#include "device_memory.hpp"
 
 namespace bp::onnx {
-namespace {
-
-bool is_served_in_place(Device device) {
-  return device_record(device).host_readable;
-}
-
-}  // namespace
 
 Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphValue>& inputs,
                  const std::vector<GraphValue>& outputs, Device device)
-    : device_(device), host_(host_device()) {
+    : device_(device), host_(host_device()), has_own_memory_(has_own_memory(device)) {
   const Readers readers(nodes, outputs);
   std::vector<bool> taken(nodes.size(), false);
   std::vector<FusedNodes> fused = fuse_convolutions(nodes, readers, device, taken);
@@ -51,6 +45,7 @@ Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphVal
   for (const GraphValue& value : inputs) inputs_.push_back(value_named(value.name));
   for (const GraphValue& value : outputs) outputs_.push_back(value_named(value.name));
   find_last_uses();
+  if (has_own_memory_) synchronize(device_);  // constants, which runs read on streams of their own
 }
 
 void Program::add_node(const GraphNode& node) {
@@ -101,8 +96,7 @@ void Program::read_inputs(OrtKernelContext* context, std::vector<Value>& values)
     if (!theirs) continue;  // an optional one
     Value& value = values[static_cast<std::size_t>(inputs_[i])];
     if (value.tensor.defined()) continue;  // a constant that came along
-    value.tensor =
-        is_served_in_place(device_) ? borrow(theirs, device_) : to(borrow(theirs, host_), device_);
+    value.tensor = has_own_memory_ ? borrow_on_device(theirs, device_) : borrow(theirs, device_);
   }
 }
 
@@ -112,13 +106,23 @@ void Program::write_outputs(OrtKernelContext* context, const std::vector<Value>&
     const IntList shape = result.shape();
     OrtValue* theirs = nullptr;
     check(ort::context_output(context, i, shape.data(), shape.size(), &theirs));
-    void* data = nullptr;
-    check(ort::mutable_data(theirs, &data));
-    if (result.numel() > 0) copy_to_host_memory(result, data);
+    write_to_value(result, theirs);
   }
 }
 
 void Program::run(OrtKernelContext* context) const {
+  if (!has_own_memory_) return compute(context);
+  void* handle = nullptr;
+  check(ort::context_stream(context, &handle));
+  if (!handle) {
+    compute(context);
+    return Stream::current(device_).synchronize();
+  }
+  const StreamGuard guard(*static_cast<const Stream*>(handle));
+  compute(context);
+}
+
+void Program::compute(OrtKernelContext* context) const {
   std::vector<Value> values = constants_;
   read_inputs(context, values);
   std::vector<Value*> inputs;

@@ -16,7 +16,7 @@ class Program {
   Program(const std::vector<GraphNode>& nodes, const std::vector<GraphValue>& inputs,
           const std::vector<GraphValue>& outputs, Device device);
 
-  // Computes from and into ONNX Runtime's tensors. Threads: any, several at once.
+  // Computes from and into ONNX Runtime's tensors, on a device with memory of its own in the order of ONNX Runtime's stream. Threads: any, several at once.
   void run(OrtKernelContext* context) const;
 
  private:
@@ -31,9 +31,11 @@ class Program {
   void keep_constant(const GraphValue& value, int at);
   void find_last_uses();
   void read_inputs(OrtKernelContext* context, std::vector<Value>& values) const;
+  void compute(OrtKernelContext* context) const;
   void write_outputs(OrtKernelContext* context, const std::vector<Value>& values) const;
 
   Device device_, host_;
+  bool has_own_memory_;
   std::unordered_map<std::string, int> names_;
   std::vector<Value> constants_;  // by value
   std::vector<Placed> steps_;
