@@ -14,10 +14,11 @@ std::span<const Recipe> norms_recipes();
 std::span<const Recipe> random_recipes();
 std::span<const Recipe> recurrent_recipes();
 std::span<const Recipe> reductions_recipes();
+std::span<const Recipe> sequences_recipes();
 
 std::vector<Recipe> all_recipes() {
   std::vector<Recipe> all;
-  for (const std::span<const Recipe> recipes : {activations_recipes(), arithmetic_recipes(), convolutions_recipes(), indexing_recipes(), last_resorts_recipes(), linear_algebra_recipes(), losses_recipes(), norms_recipes(), random_recipes(), recurrent_recipes(), reductions_recipes()})
+  for (const std::span<const Recipe> recipes : {activations_recipes(), arithmetic_recipes(), convolutions_recipes(), indexing_recipes(), last_resorts_recipes(), linear_algebra_recipes(), losses_recipes(), norms_recipes(), random_recipes(), recurrent_recipes(), reductions_recipes(), sequences_recipes()})
     all.insert(all.end(), recipes.begin(), recipes.end());
   return all;
 }

@@ -296,8 +296,107 @@ Tensor upsample_trilinear3d_backward_31(const Arguments& arguments) {
   return upsample_gradient(grad_output, output_size, input_size, "trilinear", align_corners, {scales_d, scales_h, scales_w});
 }
 
+// _upsample_nearest_exact1d
+Tensor upsample_nearest_exact1d_32(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const std::optional<double> scales = arguments.optional_real(2);
+  return upsampled(self, output_size, "nearest-exact", false, {scales});
+}
+
+// _upsample_nearest_exact1d_backward
+Tensor upsample_nearest_exact1d_backward_33(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const IntList input_size = arguments.list(2);
+  [[maybe_unused]] const std::optional<double> scales = arguments.optional_real(3);
+  return upsample_gradient(grad_output, output_size, input_size, "nearest-exact", false, {scales});
+}
+
+// _upsample_nearest_exact2d
+Tensor upsample_nearest_exact2d_34(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const std::optional<double> scales_h = arguments.optional_real(2);
+  [[maybe_unused]] const std::optional<double> scales_w = arguments.optional_real(3);
+  return upsampled(self, output_size, "nearest-exact", false, {scales_h, scales_w});
+}
+
+// _upsample_nearest_exact2d_backward
+Tensor upsample_nearest_exact2d_backward_35(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const IntList input_size = arguments.list(2);
+  [[maybe_unused]] const std::optional<double> scales_h = arguments.optional_real(3);
+  [[maybe_unused]] const std::optional<double> scales_w = arguments.optional_real(4);
+  return upsample_gradient(grad_output, output_size, input_size, "nearest-exact", false, {scales_h, scales_w});
+}
+
+// _upsample_nearest_exact3d
+Tensor upsample_nearest_exact3d_36(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const std::optional<double> scales_d = arguments.optional_real(2);
+  [[maybe_unused]] const std::optional<double> scales_h = arguments.optional_real(3);
+  [[maybe_unused]] const std::optional<double> scales_w = arguments.optional_real(4);
+  return upsampled(self, output_size, "nearest-exact", false, {scales_d, scales_h, scales_w});
+}
+
+// _upsample_nearest_exact3d_backward
+Tensor upsample_nearest_exact3d_backward_37(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const IntList input_size = arguments.list(2);
+  [[maybe_unused]] const std::optional<double> scales_d = arguments.optional_real(3);
+  [[maybe_unused]] const std::optional<double> scales_h = arguments.optional_real(4);
+  [[maybe_unused]] const std::optional<double> scales_w = arguments.optional_real(5);
+  return upsample_gradient(grad_output, output_size, input_size, "nearest-exact", false, {scales_d, scales_h, scales_w});
+}
+
+// _upsample_bilinear2d_aa
+Tensor upsample_bilinear2d_aa_38(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const bool align_corners = arguments.boolean(2);
+  [[maybe_unused]] const std::optional<double> scales_h = arguments.optional_real(3);
+  [[maybe_unused]] const std::optional<double> scales_w = arguments.optional_real(4);
+  return resized_smoothly(self, output_size, "linear", align_corners, {scales_h, scales_w});
+}
+
+// _upsample_bilinear2d_aa_backward
+Tensor upsample_bilinear2d_aa_backward_39(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const IntList input_size = arguments.list(2);
+  [[maybe_unused]] const bool align_corners = arguments.boolean(3);
+  [[maybe_unused]] const std::optional<double> scales_h = arguments.optional_real(4);
+  [[maybe_unused]] const std::optional<double> scales_w = arguments.optional_real(5);
+  return smooth_gradient(grad_output, output_size, input_size, "linear", align_corners, {scales_h, scales_w});
+}
+
+// _upsample_bicubic2d_aa
+Tensor upsample_bicubic2d_aa_40(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const bool align_corners = arguments.boolean(2);
+  [[maybe_unused]] const std::optional<double> scales_h = arguments.optional_real(3);
+  [[maybe_unused]] const std::optional<double> scales_w = arguments.optional_real(4);
+  return resized_smoothly(self, output_size, "cubic", align_corners, {scales_h, scales_w});
+}
+
+// _upsample_bicubic2d_aa_backward
+Tensor upsample_bicubic2d_aa_backward_41(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
+  [[maybe_unused]] const IntList output_size = arguments.list(1);
+  [[maybe_unused]] const IntList input_size = arguments.list(2);
+  [[maybe_unused]] const bool align_corners = arguments.boolean(3);
+  [[maybe_unused]] const std::optional<double> scales_h = arguments.optional_real(4);
+  [[maybe_unused]] const std::optional<double> scales_w = arguments.optional_real(5);
+  return smooth_gradient(grad_output, output_size, input_size, "cubic", align_corners, {scales_h, scales_w});
+}
+
 // grid_sampler_2d
-Tensor grid_sampler_2d_32(const Arguments& arguments) {
+Tensor grid_sampler_2d_42(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor grid = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t interpolation_mode = arguments.integer(2);
@@ -307,7 +406,7 @@ Tensor grid_sampler_2d_32(const Arguments& arguments) {
 }
 
 // grid_sampler_3d
-Tensor grid_sampler_3d_33(const Arguments& arguments) {
+Tensor grid_sampler_3d_43(const Arguments& arguments) {
   [[maybe_unused]] const Tensor input = arguments.tensor(0);
   [[maybe_unused]] const Tensor grid = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t interpolation_mode = arguments.integer(2);
@@ -317,7 +416,7 @@ Tensor grid_sampler_3d_33(const Arguments& arguments) {
 }
 
 // grid_sampler_2d_backward
-std::array<Tensor, 2> grid_sampler_2d_backward_34(const Arguments& arguments) {
+std::array<Tensor, 2> grid_sampler_2d_backward_44(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor input = arguments.tensor(1);
   [[maybe_unused]] const Tensor grid = arguments.tensor(2);
@@ -328,7 +427,7 @@ std::array<Tensor, 2> grid_sampler_2d_backward_34(const Arguments& arguments) {
 }
 
 // grid_sampler_3d_backward
-std::array<Tensor, 2> grid_sampler_3d_backward_35(const Arguments& arguments) {
+std::array<Tensor, 2> grid_sampler_3d_backward_45(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor input = arguments.tensor(1);
   [[maybe_unused]] const Tensor grid = arguments.tensor(2);
@@ -339,7 +438,7 @@ std::array<Tensor, 2> grid_sampler_3d_backward_35(const Arguments& arguments) {
 }
 
 // scatter.reduce
-Tensor scatter_reduce_36(const Arguments& arguments) {
+Tensor scatter_reduce_46(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(1);
   [[maybe_unused]] const Tensor index = arguments.tensor(2);
@@ -349,7 +448,7 @@ Tensor scatter_reduce_36(const Arguments& arguments) {
 }
 
 // index_fill.int_Tensor
-Tensor index_fill_int_Tensor_37(const Arguments& arguments) {
+Tensor index_fill_int_Tensor_47(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(1);
   [[maybe_unused]] const Tensor index = arguments.tensor(2);
@@ -359,7 +458,7 @@ Tensor index_fill_int_Tensor_37(const Arguments& arguments) {
 }
 
 // max_unpool2d
-Tensor max_unpool2d_38(const Arguments& arguments) {
+Tensor max_unpool2d_48(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const Tensor indices = arguments.tensor(1);
   [[maybe_unused]] const IntList output_size = arguments.list(2);
@@ -367,7 +466,7 @@ Tensor max_unpool2d_38(const Arguments& arguments) {
 }
 
 // max_unpool3d
-Tensor max_unpool3d_39(const Arguments& arguments) {
+Tensor max_unpool3d_49(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const Tensor indices = arguments.tensor(1);
   [[maybe_unused]] const IntList output_size = arguments.list(2);
@@ -375,13 +474,13 @@ Tensor max_unpool3d_39(const Arguments& arguments) {
 }
 
 // repeat_interleave.Tensor
-Tensor repeat_interleave_Tensor_40(const Arguments& arguments) {
+Tensor repeat_interleave_Tensor_50(const Arguments& arguments) {
   [[maybe_unused]] const Tensor repeats = arguments.tensor(0);
   return repeat_interleave_by(arange(0, repeats.numel(), 1, repeats.dtype(), repeats.device()), repeats);
 }
 
 // searchsorted.Tensor
-Tensor searchsorted_Tensor_41(const Arguments& arguments) {
+Tensor searchsorted_Tensor_51(const Arguments& arguments) {
   [[maybe_unused]] const Tensor sorted_sequence = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const bool out_int32 = arguments.boolean(2);
@@ -393,7 +492,7 @@ Tensor searchsorted_Tensor_41(const Arguments& arguments) {
 }
 
 // channel_shuffle
-Tensor channel_shuffle_42(const Arguments& arguments) {
+Tensor channel_shuffle_52(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(0);
   [[maybe_unused]] const std::int64_t groups = arguments.integer(1);
   const Tensor parts = unflatten(self, 1, {groups, self.size(1) / groups});
@@ -513,47 +612,86 @@ constexpr Recipe recipes[] = {
      "upsample_trilinear3d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool"
      " align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
      one<&upsample_trilinear3d_backward_31>},
+    {"_upsample_nearest_exact1d",
+     "_upsample_nearest_exact1d(Tensor self, int[] output_size, float? scales=None) -> Tensor",
+     one<&upsample_nearest_exact1d_32>},
+    {"_upsample_nearest_exact1d_backward",
+     "_upsample_nearest_exact1d_backward(Tensor grad_output, int[] output_size, int[] input_size,"
+     " float? scales=None) -> Tensor",
+     one<&upsample_nearest_exact1d_backward_33>},
+    {"_upsample_nearest_exact2d",
+     "_upsample_nearest_exact2d(Tensor self, int[] output_size, float? scales_h=None, float? "
+     "scales_w=None) -> Tensor",
+     one<&upsample_nearest_exact2d_34>},
+    {"_upsample_nearest_exact2d_backward",
+     "_upsample_nearest_exact2d_backward(Tensor grad_output, int[] output_size, int[] input_size,"
+     " float? scales_h=None, float? scales_w=None) -> Tensor",
+     one<&upsample_nearest_exact2d_backward_35>},
+    {"_upsample_nearest_exact3d",
+     "_upsample_nearest_exact3d(Tensor self, int[] output_size, float? scales_d=None, float? "
+     "scales_h=None, float? scales_w=None) -> Tensor",
+     one<&upsample_nearest_exact3d_36>},
+    {"_upsample_nearest_exact3d_backward",
+     "_upsample_nearest_exact3d_backward(Tensor grad_output, int[] output_size, int[] input_size,"
+     " float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+     one<&upsample_nearest_exact3d_backward_37>},
+    {"_upsample_bilinear2d_aa",
+     "_upsample_bilinear2d_aa(Tensor self, int[] output_size, bool align_corners, float? "
+     "scales_h=None, float? scales_w=None) -> Tensor",
+     one<&upsample_bilinear2d_aa_38>},
+    {"_upsample_bilinear2d_aa_backward",
+     "_upsample_bilinear2d_aa_backward(Tensor grad_output, int[] output_size, int[] input_size, "
+     "bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+     one<&upsample_bilinear2d_aa_backward_39>},
+    {"_upsample_bicubic2d_aa",
+     "_upsample_bicubic2d_aa(Tensor self, int[] output_size, bool align_corners, float? "
+     "scales_h=None, float? scales_w=None) -> Tensor",
+     one<&upsample_bicubic2d_aa_40>},
+    {"_upsample_bicubic2d_aa_backward",
+     "_upsample_bicubic2d_aa_backward(Tensor grad_output, int[] output_size, int[] input_size, "
+     "bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+     one<&upsample_bicubic2d_aa_backward_41>},
     {"grid_sampler_2d",
      "grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
      "align_corners) -> Tensor",
-     one<&grid_sampler_2d_32>},
+     one<&grid_sampler_2d_42>},
     {"grid_sampler_3d",
      "grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
      "align_corners) -> Tensor",
-     one<&grid_sampler_3d_33>},
+     one<&grid_sampler_3d_43>},
     {"grid_sampler_2d_backward",
      "grid_sampler_2d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
      "interpolation_mode, int padding_mode, bool align_corners, int[] output_mask) -> (Tensor "
      "grad_input, Tensor grad_grid)",
-     several<&grid_sampler_2d_backward_34>},
+     several<&grid_sampler_2d_backward_44>},
     {"grid_sampler_3d_backward",
      "grid_sampler_3d_backward(Tensor grad_output, Tensor input, Tensor grid, int "
      "interpolation_mode, int padding_mode, bool align_corners, int[] output_mask) -> (Tensor "
      "grad_input, Tensor grad_grid)",
-     several<&grid_sampler_3d_backward_35>},
+     several<&grid_sampler_3d_backward_45>},
     {"scatter.reduce",
      "scatter(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-     one<&scatter_reduce_36>},
+     one<&scatter_reduce_46>},
     {"index_fill.int_Tensor",
      "index_fill(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-     one<&index_fill_int_Tensor_37>},
+     one<&index_fill_int_Tensor_47>},
     {"max_unpool2d",
      "max_unpool2d(Tensor self, Tensor indices, int[] output_size) -> Tensor",
-     one<&max_unpool2d_38>},
+     one<&max_unpool2d_48>},
     {"max_unpool3d",
      "max_unpool3d(Tensor self, Tensor indices, int[] output_size, int[] stride, int[] padding) "
      "-> Tensor",
-     one<&max_unpool3d_39>},
+     one<&max_unpool3d_49>},
     {"repeat_interleave.Tensor",
      "repeat_interleave(Tensor repeats, int? output_size=None) -> Tensor",
-     one<&repeat_interleave_Tensor_40>},
+     one<&repeat_interleave_Tensor_50>},
     {"searchsorted.Tensor",
      "searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
      "right=False, str side, Tensor? sorter=None) -> Tensor",
-     one<&searchsorted_Tensor_41>},
+     one<&searchsorted_Tensor_51>},
     {"channel_shuffle",
      "channel_shuffle(Tensor self, int groups) -> Tensor",
-     one<&channel_shuffle_42>},
+     one<&channel_shuffle_52>},
 };
 
 }  // namespace

@@ -173,6 +173,25 @@ Tensor linalg_lu_solve_15(const Arguments& arguments) {
   return linalg_solve(adjoint ? conj(transpose(whole, -2, -1)) : whole, B, left);
 }
 
+// linalg_householder_product
+Tensor linalg_householder_product_16(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor input = arguments.tensor(0);
+  [[maybe_unused]] const Tensor tau = arguments.tensor(1);
+  return reflected_identity(input, tau);
+}
+
+// ormqr
+Tensor ormqr_17(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor self = arguments.tensor(0);
+  [[maybe_unused]] const Tensor input2 = arguments.tensor(1);
+  [[maybe_unused]] const Tensor input3 = arguments.tensor(2);
+  [[maybe_unused]] const bool left = arguments.boolean(3);
+  [[maybe_unused]] const bool transpose = arguments.boolean(4);
+  if (left) return reflected(self, input2, input3, transpose);
+  const auto adjoint = [](const Tensor& matrix) { return conj(bp::transpose(matrix, -2, -1)); };
+  return adjoint(reflected(self, input2, adjoint(input3), !transpose));
+}
+
 constexpr Recipe recipes[] = {
     {"linalg_cholesky_ex",
      "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L,"
@@ -230,6 +249,13 @@ constexpr Recipe recipes[] = {
      "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) "
      "-> Tensor",
      one<&linalg_lu_solve_15>},
+    {"linalg_householder_product",
+     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
+     one<&linalg_householder_product_16>},
+    {"ormqr",
+     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> "
+     "Tensor",
+     one<&ormqr_17>},
 };
 
 }  // namespace

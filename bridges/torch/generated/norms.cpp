@@ -108,6 +108,23 @@ std::array<Tensor, 3> native_batch_norm_legit_no_stats_6(const Arguments& argume
   return batch_normalized(input, weight, bias, {}, {}, true, momentum, eps);
 }
 
+// _weight_norm_interface
+std::array<Tensor, 2> weight_norm_interface_7(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor v = arguments.tensor(0);
+  [[maybe_unused]] const Tensor g = arguments.tensor(1);
+  [[maybe_unused]] const std::int64_t dim = arguments.integer(2);
+  return weight_normed(v, g, dim);
+}
+
+// _weight_norm_interface_backward
+std::array<Tensor, 2> weight_norm_interface_backward_8(const Arguments& arguments) {
+  [[maybe_unused]] const Tensor grad_w = arguments.tensor(0);
+  [[maybe_unused]] const Tensor saved_v = arguments.tensor(1);
+  [[maybe_unused]] const Tensor saved_g = arguments.tensor(2);
+  [[maybe_unused]] const std::int64_t dim = arguments.integer(4);
+  return weight_norm_gradients(grad_w, saved_v, saved_g, dim);
+}
+
 constexpr Recipe recipes[] = {
     {"native_layer_norm_backward",
      "native_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor "
@@ -142,6 +159,13 @@ constexpr Recipe recipes[] = {
      "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, bool training, float "
      "momentum, float eps) -> (Tensor result, Tensor save_mean, Tensor save_invstd)",
      several<&native_batch_norm_legit_no_stats_6>},
+    {"_weight_norm_interface",
+     "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor output, Tensor norms)",
+     several<&weight_norm_interface_7>},
+    {"_weight_norm_interface_backward",
+     "_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor "
+     "saved_norms, int dim) -> (Tensor grad_v, Tensor grad_g)",
+     several<&weight_norm_interface_backward_8>},
 };
 
 }  // namespace

@@ -71,6 +71,9 @@ LinalgLuFactorResult factors_of(const Tensor& matrix);
 // One word for each matrix: 1 where a number of the result is none, though those of the matrix are. Refuses where PyTorch would
 // have the operator raise, so that its own words say it.
 Tensor errors_in(const Tensor& result, const Tensor& matrices, bool raises);
+// The product of the reflections in the columns of `vectors`, times a matrix; `adjoint`: that of their adjoints, in reverse.
+Tensor reflected(const Tensor& vectors, const Tensor& tau, const Tensor& matrix, bool adjoint);
+Tensor reflected_identity(const Tensor& vectors, const Tensor& tau);
 double fft_scale(IntList sizes, IntList dims, std::int64_t normalization);
 // Along the first `count` of the dims; `scale` once.
 Tensor transformed(const Tensor& input, IntList dims, std::size_t count, double scale,
@@ -80,6 +83,8 @@ Tensor transformed(const Tensor& input, IntList dims, std::size_t count, double 
 Triple batch_normalized(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const Tensor& running_mean, const Tensor& running_var, bool training,
                         double momentum, double eps);
+Pair weight_normed(const Tensor& v, const Tensor& g, std::int64_t dim);
+Pair weight_norm_gradients(const Tensor& grad, const Tensor& v, const Tensor& g, std::int64_t dim);
 Triple batch_norm_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight,
                             const Tensor& mean, const Tensor& scale, bool training);
 Triple group_norm_gradients(const Tensor& grad, const Tensor& input, const Tensor& mean,
@@ -111,6 +116,28 @@ Tensor upsample_gradient(const Tensor& grad, IntList size, IntList input_size,
                          std::string_view mode, bool align_corners, Scales scales);
 Pair grid_gradients(const Tensor& grad, const Tensor& input, const Tensor& grid, std::int64_t mode,
                     std::int64_t padding, bool align_corners);
+
+// By the given scales, where a row has no mode for it: PyTorch's resizing with `antialias`, or to the nearest center.
+Tensor resized_smoothly(const Tensor& input, IntList size, std::string_view mode,
+                        bool align_corners, Scales scales);
+Tensor smooth_gradient(const Tensor& grad, IntList size, IntList input_size, std::string_view mode,
+                       bool align_corners, Scales scales);
+
+// Bags, runs and sequences. Of `bags`: the results, the bag of each index, their sizes, and the rows of maxima.
+std::array<Tensor, 4> bags(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                           std::int64_t mode, const Tensor& sample_weights,
+                           bool include_last_offset, std::int64_t padding_idx);
+Tensor bags_gradient(const Tensor& grad, const Tensor& indices, const Tensor& bag_of,
+                     const Tensor& bag_sizes, const Tensor& maxima, std::int64_t num_weights,
+                     bool by_frequency, std::int64_t mode, const Tensor& sample_weights,
+                     std::int64_t padding_idx);
+Triple runs_of_equals(const Tensor& input, std::optional<std::int64_t> dim);
+Tensor as_tensor(IntList numbers, const Tensor& like);
+Pair sequence_losses(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                     const Tensor& target_lengths, std::int64_t blank);
+Tensor sequence_gradients(const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                          const Tensor& input_lengths, const Tensor& target_lengths,
+                          const Tensor& losses, std::int64_t blank, bool zero_infinity);
 
 // Recurrent cells. The workspace is what the derivative needs: the gates after their activations.
 Triple lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cell,

@@ -21,18 +21,65 @@ Tensor pad_gradient(const Tensor& grad, const Tensor& input, IntList padding,
   return pulled_back(grad, input, [&](const Tensor& x) { return pad(x, padding, mode); });
 }
 
-// Our rows take the ratio of sizes for the scale; PyTorch a given one where it is given.
+namespace {
+
+// How `resample` names what PyTorch does.
+struct Resampling {
+  std::string_view mode, coordinates, nearest_mode = "floor";
+  double cubic_coeff = -0.75;
+  bool antialias = false;
+};
+
+// Dimension by dimension: each has a scale of its own, which PyTorch takes in place of the ratio of sizes where it is given.
+Tensor resampled(const Tensor& input, IntList size, Scales scales, const Resampling& how) {
+  Tensor result = input;
+  std::int64_t dim = 2;
+  for (const std::optional<double>& scale : scales) {
+    const std::int64_t to = size[static_cast<std::size_t>(dim - 2)];
+    result = resample(result, {to}, {dim}, how.mode, how.coordinates, how.nearest_mode,
+                      how.cubic_coeff, how.antialias, how.antialias, scale);
+    ++dim;
+  }
+  return result;
+}
+
+}  // namespace
+
+// The row takes the ratio of sizes for the scale.
 Tensor upsampled(const Tensor& input, IntList size, std::string_view mode, bool align_corners,
                  Scales scales) {
   std::int64_t dim = 2;
+  bool by_ratio = true;
   std::size_t i = 0;
   for (const std::optional<double>& scale : scales) {
     const auto length = static_cast<double>(input.size(dim++));
-    if (scale && !align_corners && length * *scale != static_cast<double>(size[i]))
-      refuse("upsample", "a scale that is not the ratio of the sizes");
+    by_ratio &= !scale || align_corners || length * *scale == static_cast<double>(size[i]);
     ++i;
   }
-  return interpolate(input, size, mode, align_corners);
+  if (by_ratio) return interpolate(input, size, mode, align_corners);
+  if (mode == "nearest")
+    return resampled(input, size, scales, {.mode = "nearest", .coordinates = "asymmetric"});
+  if (mode == "nearest-exact")
+    return resampled(
+        input, size, scales,
+        {.mode = "nearest", .coordinates = "half_pixel", .nearest_mode = "round_prefer_ceil"});
+  return resampled(input, size, scales,
+                   {.mode = mode == "bicubic" ? "cubic" : "linear", .coordinates = "half_pixel"});
+}
+
+Tensor resized_smoothly(const Tensor& input, IntList size, std::string_view mode,
+                        bool align_corners, Scales scales) {
+  if (align_corners) refuse("upsample", "antialias with align_corners");
+  return resampled(
+      input, size, scales,
+      {.mode = mode, .coordinates = "half_pixel", .cubic_coeff = -0.5, .antialias = true});
+}
+
+Tensor smooth_gradient(const Tensor& grad, IntList size, IntList input_size, std::string_view mode,
+                       bool align_corners, Scales scales) {
+  return pulled_back(grad, zeros(input_size, grad.dtype(), grad.device()), [&](const Tensor& x) {
+    return resized_smoothly(x, size, mode, align_corners, scales);
+  });
 }
 
 Tensor upsample_gradient(const Tensor& grad, IntList size, IntList input_size,

@@ -25,6 +25,26 @@ LinalgLuFactorResult factors_of(const Tensor& matrix) {
   return linalg_lu_factor(by_rows ? transpose(matrix, -2, -1) : matrix);
 }
 
+Tensor reflected(const Tensor& vectors, const Tensor& tau, const Tensor& matrix, bool adjoint) {
+  const Tensor units = tril(vectors, -1) +
+                       eye(vectors.size(-2), vectors.size(-1), vectors.dtype(), vectors.device());
+  Tensor result = matrix;
+  const std::int64_t count = tau.size(-1);
+  for (std::int64_t step = 0; step < count; ++step) {
+    const std::int64_t i = adjoint ? step : count - 1 - step;
+    const Tensor unit = narrow(units, -1, i, 1), factor = unsqueeze(narrow(tau, -1, i, 1), -1);
+    const Tensor along = matmul(transpose(conj(unit), -2, -1), result);
+    result = result - (adjoint ? conj(factor) : factor) * unit * along;
+  }
+  return result;
+}
+
+Tensor reflected_identity(const Tensor& vectors, const Tensor& tau) {
+  const Tensor identity =
+      eye(vectors.size(-2), vectors.size(-1), vectors.dtype(), vectors.device());
+  return reflected(vectors, tau, contiguous(expand(identity, vectors.shape())), false);
+}
+
 double fft_scale(IntList sizes, IntList dims, std::int64_t normalization) {
   double count = 1;
   for (const std::int64_t dim : dims)

@@ -87,4 +87,20 @@ Triple group_norm_gradients(const Tensor& grad, const Tensor& input, const Tenso
   return {reshape(by_input, input.shape()), sum(grad * normal, dims), sum(grad, dims)};
 }
 
+Pair weight_normed(const Tensor& v, const Tensor& g, std::int64_t dim) {
+  Dims others;
+  for (std::int64_t i = 0; i < v.ndim(); ++i)
+    if (i != wrapped(dim, v.ndim())) others.push_back(i);
+  return {weight_norm(v, g, dim), others.empty() ? abs(v) : norm(v, 2, others, true)};
+}
+
+Pair weight_norm_gradients(const Tensor& grad, const Tensor& v, const Tensor& g, std::int64_t dim) {
+  const Tensor direction = detach(v), length = detach(g);
+  set_requires_grad(direction);
+  set_requires_grad(length);
+  const std::vector<Tensor> found =
+      autograd::grad({weight_norm(direction, length, dim)}, {direction, length}, {grad});
+  return {found[0], found[1]};
+}
+
 }  // namespace bp::bridge
