@@ -41,6 +41,8 @@ class Recipes(unittest.TestCase):
     def test_no_operator_is_forgotten(self):
         known = generate_entries.read_operators()
         served = {name: [(1, 28, "row", "all", None)] for name in known if name != "Abs"}
+        with self.assertRaisesRegex(TableError, "absent.yaml names Nothing, which ONNX does not have"):
+            generate_entries.emit_coverage(known, served, {"why": ["Nothing"]})
         with self.assertRaisesRegex(TableError, "Abs is not served, and absent.yaml has no reason"):
             generate_entries.emit_coverage(known, served, {})
         with self.assertRaisesRegex(TableError, "Abs is served and absent"):

@@ -32,6 +32,15 @@ def test_the_page_of_all_operators_is_current():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_list_of_absent_operators_is_held_to_what_is_unserved():
+    sys.path.append(str(HERE))
+    from absent_operators import problems
+
+    assert problems({"a": "why"}, ["a"]) == []
+    assert problems({}, ["a"]) == ["a is served by nothing, and absent_operators.py has no reason"]
+    assert problems({"a": "why"}, []) == ["a is in absent_operators.py, and is served, composed or no operator"]
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3, 4)])
 def test_in_place_and_out_write_into_what_they_are_given(shape, device):
     base = torch.ones(shape, device=device)
