@@ -9,7 +9,8 @@ ABSENT = {
         batch_norm_update_stats slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d""",
     "a row or an expression of rows is missing": """
         _add_relu _addmm_activation _amp_foreach_non_finite_check_and_unscale _amp_update_scale _histogramdd_bin_edges
-        _histogramdd_from_bin_cts _histogramdd_from_bin_tensors _int_mm _masked_softmax _masked_softmax_backward _segment_reduce_backward _upsample_lanczos2d_aa _upsample_lanczos2d_aa_backward fractional_max_pool2d
+        _histogramdd_from_bin_cts _histogramdd_from_bin_tensors _int_mm _masked_softmax _masked_softmax_backward _segment_reduce_backward
+        _upsample_lanczos2d_aa _upsample_lanczos2d_aa_backward fractional_max_pool2d
         fractional_max_pool2d_backward fractional_max_pool3d fractional_max_pool3d_backward gcd geqrf glu_backward_jvp glu_jvp hash_tensor
         histogram lcm linalg_ldl_factor_ex linalg_ldl_solve linalg_matrix_sqrth linalg_polar multilabel_margin_loss_backward
         multilabel_margin_loss_forward narrow_copy nonzero_static renorm segment_reduce tril_indices triu_indices unique_dim""",
