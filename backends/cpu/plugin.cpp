@@ -94,6 +94,7 @@ bp_code init(void*) noexcept {
     add_batch_norm_kernels(all->rows);
     add_attention_kernels(all->rows);
     add_copy_kernels(all->rows);
+    add_rearranging_kernels(all->rows);
     add_matmul_kernels(all->rows);
     add_convolution_kernels(all->rows);
     add_packed_convolution_kernels(all->rows);

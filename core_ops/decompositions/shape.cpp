@@ -156,16 +156,9 @@ Tensor repeat_by_expand(const Tensor& input, IntList repeats) {
 }
 
 Tensor flip_by_select(const Tensor& input, IntList dims) {
-  std::uint32_t seen = 0;
   Tensor result = input;
-  for (std::int64_t d : dims) {
-    const std::int64_t dim = wrapped_dim("flip", d, input);
-    BP_CHECK(!(seen >> dim & 1u), "flip: dimension {} is twice in {}; list each once", dim,
-             to_string(dims));
-    seen |= 1u << dim;
-    if (input.ndim() == 0) continue;
+  for (std::int64_t dim : dims)
     result = index_select(result, dim, arange(input.size(dim) - 1, -1, -1, i64, input.device()));
-  }
   return fresh(std::move(result), input);
 }
 
@@ -185,9 +178,7 @@ Tensor roll_by_cat(const Tensor& input, IntList shifts, IntList dims) {
   return fresh(std::move(result), input);
 }
 
-Tensor keep_triangle(const char* op, const Tensor& input, std::int64_t diagonal, bool lower) {
-  BP_CHECK(input.ndim() >= 2, "{}: the shape is {}; pass a matrix or a batch of them", op,
-           to_string(input.shape()));
+Tensor keep_triangle(const Tensor& input, std::int64_t diagonal, bool lower) {
   const std::int64_t num_rows = input.size(-2), num_columns = input.size(-1);
   const Tensor rows = reshape(arange(0, num_rows, 1, i64, input.device()), {num_rows, 1});
   const Tensor above = sub(arange(0, num_columns, 1, i64, input.device()), rows);

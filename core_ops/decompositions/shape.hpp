@@ -15,7 +15,6 @@ Tensor pad_by_mode(const Tensor& input, IntList pad, std::string_view mode,
 Tensor repeat_by_expand(const Tensor& input, IntList repeats);
 Tensor flip_by_select(const Tensor& input, IntList dims);
 Tensor roll_by_cat(const Tensor& input, IntList shifts, IntList dims);
-// `op` is for the error.
-Tensor keep_triangle(const char* op, const Tensor& input, std::int64_t diagonal, bool lower);
+Tensor keep_triangle(const Tensor& input, std::int64_t diagonal, bool lower);
 
 }  // namespace bp

@@ -64,7 +64,7 @@ void decompose_roll(const Call& call) {
 constexpr const char* roll_uses[] = {"narrow", "cat", "reshape", "copy", nullptr};
 
 Tensor tril_by_parts(const Tensor& input, std::int64_t diagonal) {
-  return keep_triangle("tril", input, diagonal, true);
+  return keep_triangle(input, diagonal, true);
 }
 void decompose_tril(const Call& call) {
   finish(call, tril_by_parts(tensor_arg(call, 0), int_arg(call, 1)));
@@ -72,7 +72,7 @@ void decompose_tril(const Call& call) {
 constexpr const char* tril_uses[] = {"arange", "reshape", "sub", "le", "where", nullptr};
 
 Tensor triu_by_parts(const Tensor& input, std::int64_t diagonal) {
-  return keep_triangle("triu", input, diagonal, false);
+  return keep_triangle(input, diagonal, false);
 }
 void decompose_triu(const Call& call) {
   finish(call, triu_by_parts(tensor_arg(call, 0), int_arg(call, 1)));
@@ -192,6 +192,7 @@ constinit Operator flip{
     .schema_text = "flip(Tensor input, int[] dims) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::all,
+    .infer = rules::flip,
     .decompose = decompose_flip,
     .uses = flip_uses,
     .has_gradient = true,
@@ -217,6 +218,7 @@ constinit Operator tril{
     .schema_text = "tril(Tensor input, int diagonal=0) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
+    .infer = rules::triangle,
     .decompose = decompose_tril,
     .uses = tril_uses,
     .has_gradient = true,
@@ -230,6 +232,7 @@ constinit Operator triu{
     .schema_text = "triu(Tensor input, int diagonal=0) -> Tensor",
     .kind = BP_KIND_COMPOSITE,
     .dtypes = dtypes::computed,
+    .infer = rules::triangle,
     .decompose = decompose_triu,
     .uses = triu_uses,
     .has_gradient = true,

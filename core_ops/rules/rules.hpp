@@ -85,6 +85,8 @@ void cast(const Call& call, Inferred& out);
 void cat(const Call& call, Inferred& out);
 
 void constant_pad_nd(const Call& call, Inferred& out);
+void flip(const Call& call, Inferred& out);
+void triangle(const Call& call, Inferred& out);
 
 void embedding(const Call& call, Inferred& out);
 void topk(const Call& call, Inferred& out);

@@ -110,24 +110,7 @@ struct Copies {
 constinit Copies copies{};
 
 Status run_copy(Call call, In a, Out result) {
-  const bp_tensor &out = result.abi(), &from = a.abi();
-  const int64_t bytes = out.numel * out.itemsize;
-  if (is_contiguous(out) && is_contiguous(from)) {
-    copy_bytes(data_of<char>(out), data_of<char>(from), static_cast<uint64_t>(bytes));
-    return ok;
-  }
-  Space space;
-  space.set_shape(out);
-  space.add(out);
-  space.add(from);
-  space.join();
-  if (space.is_flat(0) && space.is_flat(1)) {
-    copy_bytes(data_of<char>(out), data_of<char>(from), static_cast<uint64_t>(bytes));
-  } else if (const int turned = turned_dim(space); turned >= 0) {
-    copy_turned(space, turned, out, from);
-  } else {
-    tile::run(copies.programs[out.dtype], call.abi());
-  }
+  copy_elements(call, a.abi(), result.abi());
   return ok;
 }
 
@@ -168,6 +151,26 @@ template <class Op, class F> void add_copy(Kernels& k, F run) {
 }
 
 }  // namespace
+
+void copy_elements(const Call& call, const bp_tensor& from, const bp_tensor& out) {
+  const int64_t bytes = out.numel * out.itemsize;
+  if (is_contiguous(out) && is_contiguous(from)) {
+    copy_bytes(data_of<char>(out), data_of<char>(from), static_cast<uint64_t>(bytes));
+    return;
+  }
+  Space space;
+  space.set_shape(out);
+  space.add(out);
+  space.add(from);
+  space.join();
+  if (space.is_flat(0) && space.is_flat(1)) {
+    copy_bytes(data_of<char>(out), data_of<char>(from), static_cast<uint64_t>(bytes));
+  } else if (const int turned = turned_dim(space); turned >= 0) {
+    copy_turned(space, turned, out, from);
+  } else {
+    tile::run(copies.programs[out.dtype], call.abi());
+  }
+}
 
 void add_copy_kernels(Kernels& k) {
   for (uint32_t from = 0; from < BP_NUM_DTYPES; ++from) {

@@ -15,6 +15,9 @@
 
 namespace bp::cpu {
 
+// `from`, which is the call's argument 0, into its result of the same shape and dtype, each with any strides.
+void copy_elements(const Call& call, const bp_tensor& from, const bp_tensor& out);
+
 // NULL if it was not given.
 inline const bp_tensor* tensor_or_null(const std::optional<In>& given) {
   return given ? &given->abi() : nullptr;
@@ -89,6 +92,7 @@ void add_norm_kernels(Kernels& k);
 void add_batch_norm_kernels(Kernels& k);
 void add_attention_kernels(Kernels& k);
 void add_copy_kernels(Kernels& k);
+void add_rearranging_kernels(Kernels& k);
 void add_matmul_kernels(Kernels& k);
 void add_convolution_kernels(Kernels& k);
 void add_packed_convolution_kernels(Kernels& k);

@@ -14,14 +14,55 @@
 HWY_BEFORE_NAMESPACE();
 namespace bp::cpu::tile::HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 // `dst` is aligned to 64 bytes, `bytes` a multiple of 64.
 void stream_lines(char* dst, const char* src, int64_t bytes) {
-  namespace hn = hwy::HWY_NAMESPACE;
   const hn::CappedTag<uint8_t, 64> d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   auto* to = reinterpret_cast<uint8_t*>(dst);
   const auto* from = reinterpret_cast<const uint8_t*>(src);
   for (int64_t i = 0; i < bytes; i += step) hn::Stream(hn::LoadU(d, from + i), d, to + i);
+}
+
+namespace {
+
+#if HWY_TARGET != HWY_SCALAR
+template <class D> HWY_INLINE hn::Vec<D> reversed(D d, hn::Vec<D> v) {
+  if constexpr (sizeof(hn::TFromD<D>) == 1) {  // Highway turns no bytes
+    const hn::Repartition<uint16_t, D> pairs;
+    const auto turned = hn::Reverse(pairs, hn::BitCast(pairs, v));
+    return hn::BitCast(d, hn::Or(hn::ShiftLeft<8>(turned), hn::ShiftRight<8>(turned)));
+  } else {
+    return hn::Reverse(d, v);
+  }
+}
+#endif
+
+template <class T> void reverse(T* to, const T* from, int64_t count) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(reversed(d, hn::LoadU(d, from - i - lanes + 1)), d, to + i);
+#endif
+  for (; i < count; ++i) to[i] = from[-i];
+}
+
+}  // namespace
+
+// dst[i] = src[-i], for elements of 1, 2, 4 or 8 bytes.
+void reverse_run(void* dst, const void* src, int64_t itemsize, int64_t count) {
+  const auto by = [&]<class T>(T) {
+    reverse(static_cast<T*>(dst), static_cast<const T*>(src), count);
+  };
+  switch (itemsize) {
+    case 1: return by(uint8_t{});
+    case 2: return by(uint16_t{});
+    case 4: return by(uint32_t{});
+    default: return by(uint64_t{});
+  }
 }
 
 }  // namespace bp::cpu::tile::HWY_NAMESPACE
@@ -31,6 +72,7 @@ HWY_AFTER_NAMESPACE();
 namespace bp::cpu::tile {
 
 HWY_EXPORT(stream_lines);
+HWY_EXPORT(reverse_run);
 
 namespace {
 
@@ -49,6 +91,9 @@ template <class F> void by_size(int64_t itemsize, F&& f) {
   }
 }
 
+// Elements from which a call of vector code is worth it.
+constexpr int64_t vector_run = 16;
+
 // A row's piece, which is short: apart from the general loop, those that the compiler makes into vector code.
 template <class T> void copy_run(T* to, const T* from, int64_t stride, int64_t count) {
   if (stride == 1) {
@@ -56,6 +101,8 @@ template <class T> void copy_run(T* to, const T* from, int64_t stride, int64_t c
     for (int64_t i = 0; i < count; ++i) to[i] = from[i];
   } else if (stride == 0) {
     std::fill_n(to, count, *from);
+  } else if (stride == -1 && sizeof(T) <= 8 && count >= vector_run) {
+    HWY_DYNAMIC_DISPATCH(reverse_run)(to, from, sizeof(T), count);
   } else {
     for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
   }

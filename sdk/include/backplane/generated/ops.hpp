@@ -1561,6 +1561,30 @@ struct constant_pad_nd {
   enum class place : unsigned { input, pad, value, out };
 };
 
+struct flip {
+  static constexpr const char* name = "flip";
+  static constexpr const char* schema = "flip(Tensor input, int[] dims) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x3f253d404286dcdeu;
+  using signature = Status(Stream, In, Ints, Out);
+  enum class place : unsigned { input, dims, out };
+};
+
+struct tril {
+  static constexpr const char* name = "tril";
+  static constexpr const char* schema = "tril(Tensor input, int diagonal=0) -> Tensor";
+  static constexpr uint64_t schema_hash = 0xf98de6c979dca4b1u;
+  using signature = Status(Stream, In, int64_t, Out);
+  enum class place : unsigned { input, diagonal, out };
+};
+
+struct triu {
+  static constexpr const char* name = "triu";
+  static constexpr const char* schema = "triu(Tensor input, int diagonal=0) -> Tensor";
+  static constexpr uint64_t schema_hash = 0x23ff053c1726508eu;
+  using signature = Status(Stream, In, int64_t, Out);
+  enum class place : unsigned { input, diagonal, out };
+};
+
 struct prod {
   static constexpr const char* name = "prod";
   static constexpr const char* schema = "prod(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor";

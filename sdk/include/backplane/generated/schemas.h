@@ -200,6 +200,9 @@
 #define BP_SCHEMA_HASH_embedding UINT64_C(0xe7b1e0123652acf7) /* embedding(Tensor weight, Tensor indices, int padding_idx=-1) -> Tensor */
 #define BP_SCHEMA_HASH_topk UINT64_C(0xa11e0c7acfbd6813) /* topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices) */
 #define BP_SCHEMA_HASH_constant_pad_nd UINT64_C(0x7d41504ba00895f8) /* constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor */
+#define BP_SCHEMA_HASH_flip UINT64_C(0x3f253d404286dcde) /* flip(Tensor input, int[] dims) -> Tensor */
+#define BP_SCHEMA_HASH_tril UINT64_C(0xf98de6c979dca4b1) /* tril(Tensor input, int diagonal=0) -> Tensor */
+#define BP_SCHEMA_HASH_triu UINT64_C(0x23ff053c1726508e) /* triu(Tensor input, int diagonal=0) -> Tensor */
 #define BP_SCHEMA_HASH_prod UINT64_C(0xb4bfd13b64789d90) /* prod(Tensor input, int[]? dim=None, bool keepdim=False, *, Dtype? dtype=None) -> Tensor */
 #define BP_SCHEMA_HASH_var UINT64_C(0x91f07a92a0b879f2) /* var(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor */
 #define BP_SCHEMA_HASH_std UINT64_C(0x069df4d42e13a8ce) /* std(Tensor input, int[]? dim=None, *, Scalar correction=1, bool keepdim=False) -> Tensor */
