@@ -66,6 +66,19 @@ HWY_INLINE hn::Vec<D> evaluate(shape::Step<BP_X_SELECT, Mask, L, R>, D d, const 
   return hn::IfThenElse(evaluate(Mask{}, d, in), evaluate(L{}, d, in), evaluate(R{}, d, in));
 }
 
+// Where all are positive, as much behind other layers is, there is nothing to compute.
+template <class D, class X> HWY_INLINE hn::Vec<D> evaluate_elu(X, D d, const Operands<D>& in) {
+  const auto is_positive = hn::Gt(in.values[0], hn::Zero(d));
+  if (hn::AllTrue(d, is_positive)) return in.values[0];
+  return hn::IfThenElse(is_positive, in.values[0], evaluate(X{}, d, in));
+}
+template <class D> HWY_INLINE hn::Vec<D> evaluate(shape::Elu, D d, const Operands<D>& in) {
+  return evaluate_elu(shape::Mul<shape::B, shape::Expm1<shape::A>>{}, d, in);
+}
+template <class D> HWY_INLINE hn::Vec<D> evaluate(shape::EluOfOne, D d, const Operands<D>& in) {
+  return evaluate_elu(shape::Expm1<shape::A>{}, d, in);
+}
+
 template <class T> struct Memory {
   using D = hn::ScalableTag<T>;
   using Element = T;
