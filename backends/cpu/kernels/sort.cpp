@@ -1,13 +1,17 @@
-// sort and topk: every dtype becomes an unsigned key whose order is the wanted one, so that one radix sort,
-// stable and linear, serves all. NaN is larger than all numbers, as in PyTorch.
+// sort and topk: every dtype becomes an unsigned key whose order is the wanted one, so that one sort of
+// keys, stable and linear, serves all. NaN is larger than all numbers, as in PyTorch.
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <limits>
+#include <utility>
 
 #include "../constants.hpp"
 #include "../host.hpp"
 #include "../tensor_view.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
+#include "tile/rank.hpp"
 
 namespace bp::cpu {
 namespace {
@@ -42,14 +46,91 @@ template <class T> auto key_of(T value) {
   }
 }
 
+// Of a whole number its key says all.
+template <class U, class T> T integer_of(U key, bool is_complement, T) {
+  if (is_complement) key = static_cast<U>(~key);
+  return static_cast<T>(key ^ (std::is_signed_v<T> ? sign_bit<U> : U{0}));
+}
+
 template <class Key, class Index> struct Entry {
   Key key;
   Index index;
 };
 
-// Sorts `count` entries by the low `num_bytes` bytes of their keys; `spare` is as large. Returns
-// where the result lies.
-template <class E> E* sort_entries(E* entries, E* spare, int64_t count, size_t num_bytes) {
+template <class Key> int num_differing_bytes(Key differing) {
+  int count = 0;
+  for (size_t byte = 0; byte < sizeof(Key); ++byte)
+    count += ((differing >> (8 * byte)) & 0xff) != 0;
+  return count;
+}
+
+// By the bytes in which keys differ, the lowest first. Returns where the result lies.
+template <class E> E* sort_by_bytes(E* entries, E* spare, int64_t count, uint64_t differing) {
+  for (int shift = 0; differing >> shift != 0; shift += 8) {
+    // A byte that is the same in all keys (of small integers, most are) orders nothing.
+    if ((differing >> shift & 0xff) == 0) {
+      if (shift == 56) break;
+      continue;
+    }
+    int64_t at[256] = {};
+    for (int64_t i = 0; i < count; ++i) ++at[(entries[i].key >> shift) & 0xff];
+    int64_t first = 0;
+    for (int64_t& digit : at) first += std::exchange(digit, first);
+    for (int64_t i = 0; i < count; ++i) spare[at[(entries[i].key >> shift) & 0xff]++] = entries[i];
+    std::swap(entries, spare);
+    if (shift == 56) break;
+  }
+  return entries;
+}
+
+template <class E> void insert_in_order(E* entries, int64_t count) {
+  for (int64_t i = 1; i < count; ++i) {
+    const E entry = entries[i];
+    int64_t place = i;
+    for (; place > 0 && entries[place - 1].key > entry.key; --place)
+      entries[place] = entries[place - 1];
+    entries[place] = entry;
+  }
+}
+
+// By the uppermost bits in which keys differ, into about as many bins as there are entries, and then each bin for itself: keys spread
+// evenly are in order after one or two passes. `is_into_spare`: where the result goes.
+template <class E>
+void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, bool is_into_spare) {
+  constexpr int64_t few = constants::cached_bins;
+  constexpr int most_bits = std::bit_width(static_cast<uint64_t>(few)) - 2;
+  const int top = static_cast<int>(std::bit_width(differing));
+  const int wanted =
+      count > few
+          ? 8
+          : std::min(most_bits, static_cast<int>(std::bit_width(static_cast<uint64_t>(count))));
+  const int bits = std::min(top, wanted), shift = top - bits;
+  const auto bin_of = [&](const E& entry) {
+    return static_cast<size_t>(entry.key >> shift) & ((size_t{1} << bits) - 1);
+  };
+  uint32_t ends[1 << most_bits];
+  std::fill_n(ends, size_t{1} << bits, 0u);
+  for (int64_t i = 0; i < count; ++i) ++ends[bin_of(entries[i])];
+  uint32_t first = 0;
+  for (size_t bin = 0; bin < size_t{1} << bits; ++bin) first += std::exchange(ends[bin], first);
+  for (int64_t i = 0; i < count; ++i) spare[ends[bin_of(entries[i])]++] = entries[i];
+  int64_t begin = 0;
+  for (size_t bin = 0; bin < size_t{1} << bits; begin = ends[bin++]) {
+    const int64_t size = ends[bin] - begin;
+    uint64_t rest = 0;
+    if (size > constants::inserted_entries && shift > 0)
+      for (int64_t i = begin; i < ends[bin]; ++i) rest |= spare[i].key ^ spare[begin].key;
+    if (rest != 0) {
+      sort_into_bins(spare + begin, entries + begin, size, rest, !is_into_spare);
+      continue;
+    }
+    if (size > 1 && size <= constants::inserted_entries) insert_in_order(spare + begin, size);
+    if (!is_into_spare) std::copy_n(spare + begin, size, entries + begin);
+  }
+}
+
+// Sorts `count` entries by their keys; `spare` is as large. Returns where the result lies.
+template <class E> E* sort_entries(E* entries, E* spare, int64_t count) {
   if (count < constants::radix_entries) {
     // Indices are ascending, so that comparing them too makes any sort a stable one.
     std::sort(entries, entries + count, [](const E& a, const E& b) {
@@ -57,21 +138,13 @@ template <class E> E* sort_entries(E* entries, E* spare, int64_t count, size_t n
     });
     return entries;
   }
-  int64_t counts[8][256] = {};
-  for (int64_t i = 0; i < count; ++i)
-    for (size_t byte = 0; byte < num_bytes; ++byte)
-      ++counts[byte][(entries[i].key >> (8 * byte)) & 0xff];
-  for (size_t byte = 0; byte < num_bytes; ++byte) {
-    int64_t* const at = counts[byte];
-    // A byte that is the same in all keys (of small integers, most are) orders nothing.
-    if (at[(entries[0].key >> (8 * byte)) & 0xff] == count) continue;
-    int64_t first = 0;
-    for (int digit = 0; digit < 256; ++digit) first += std::exchange(at[digit], first);
-    for (int64_t i = 0; i < count; ++i)
-      spare[at[(entries[i].key >> (8 * byte)) & 0xff]++] = entries[i];
-    std::swap(entries, spare);
-  }
-  return entries;
+  decltype(E::key) differing = 0;
+  for (int64_t i = 1; i < count; ++i) differing |= entries[i].key ^ entries[0].key;
+  if (num_differing_bytes(differing) <= constants::radix_bytes || count > int64_t{UINT32_MAX})
+    return sort_by_bytes(entries, spare, count, differing);
+  const bool is_into_spare = count <= constants::cached_bins;
+  sort_into_bins(entries, spare, count, differing, is_into_spare);
+  return is_into_spare ? spare : entries;
 }
 
 struct Line {
@@ -80,21 +153,45 @@ struct Line {
 };
 
 // Descending order is ascending order of the complement: equal elements keep their order, NaN leads.
+template <class T> auto line_key(const T* from, int64_t i, const Line& line) {
+  using Narrow = decltype(key_of(T{}));
+  const Narrow key = key_of(from[i * line.from_step]);
+  return line.descending ? static_cast<Narrow>(~key) : key;
+}
+
+// A short line, by counting.
+template <class T> void rank_line(const T* from, T* values, int64_t* indices, const Line& line) {
+  using Key = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  Key keys[tile::rank_room], ranks[tile::rank_room];
+  // An unsigned key as a signed one: the smaller types' all are above 0.
+  const auto is_wide = sizeof(T) == sizeof(Key);
+  const Key flip = is_wide ? std::numeric_limits<Key>::min() : Key{0};
+  for (int64_t i = 0; i < line.count; ++i)
+    keys[i] = static_cast<Key>(line_key(from, i, line)) ^ flip;
+  std::fill_n(keys + line.count, tile::rank_padding, Key{0});
+  tile::rank(keys, ranks, line.count);
+  for (int64_t i = 0; i < line.count; ++i) {
+    if (ranks[i] >= line.kept) continue;
+    values[ranks[i] * line.values_step] = from[i * line.from_step];
+    indices[ranks[i] * line.indices_step] = i;
+  }
+}
+
 template <class T, class E>
 void sort_line(const T* from, T* values, int64_t* indices, const Line& line, E* scratch) {
-  using Key = decltype(E::key);
   using Index = decltype(E::index);
-  constexpr size_t num_bytes = sizeof(key_of(T{}));
-  using Narrow = decltype(key_of(T{}));
-  for (int64_t i = 0; i < line.count; ++i) {
-    const Narrow key = key_of(from[i * line.from_step]);
-    scratch[i].key = static_cast<Key>(line.descending ? static_cast<Narrow>(~key) : key);
-    scratch[i].index = static_cast<Index>(i);
-  }
-  const E* const sorted = sort_entries(scratch, scratch + line.count, line.count, num_bytes);
+  if (line.count <= constants::ranked_entries) return rank_line(from, values, indices, line);
+  for (int64_t i = 0; i < line.count; ++i)
+    scratch[i] = {line_key(from, i, line), static_cast<Index>(i)};
+  const E* const sorted = sort_entries(scratch, scratch + line.count, line.count);
   for (int64_t i = 0; i < line.kept; ++i) {
     const auto index = static_cast<int64_t>(sorted[i].index);
-    values[i * line.values_step] = from[index * line.from_step];
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // not from everywhere
+      const auto key = static_cast<std::make_unsigned_t<T>>(sorted[i].key);
+      values[i * line.values_step] = integer_of(key, line.descending, T{});
+    } else {
+      values[i * line.values_step] = from[index * line.from_step];
+    }
     indices[i * line.indices_step] = index;
   }
 }
@@ -161,13 +258,11 @@ Status sort(Call call, In a, int64_t dim, bool descending, bool, Out values, Out
 template <class T, class E>
 void first_of_line(const T* from, T* values, int64_t* indices, const Line& line, E* heap) {
   const int64_t k = line.kept;
-  using Narrow = decltype(key_of(T{}));
   const auto is_before = [](const E& a, const E& b) {
     return a.key != b.key ? a.key < b.key : a.index < b.index;
   };
   const auto entry_of = [&](int64_t i) {
-    const Narrow key = key_of(from[i * line.from_step]);
-    return E{line.descending ? static_cast<Narrow>(~key) : key, static_cast<decltype(E::index)>(i)};
+    return E{line_key(from, i, line), static_cast<decltype(E::index)>(i)};
   };
   for (int64_t i = 0; i < k; ++i) heap[i] = entry_of(i);
   std::make_heap(heap, heap + k, is_before);

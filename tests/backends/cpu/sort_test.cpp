@@ -50,7 +50,7 @@ template <class T> std::vector<T> some_numbers(int64_t count) {
 }
 
 TEST(CpuSort, sorts_every_real_dtype_both_ways) {
-  for (int64_t count : {1, 5, 200, 3000}) {
+  for (int64_t count : {1, 5, 128, 200, 3000, 20000}) {
     for (bool descending : {false, true}) {
       expect_sorted(some_numbers<float>(count), BP_F32, descending);
       expect_sorted(some_numbers<double>(count), BP_F64, descending);
