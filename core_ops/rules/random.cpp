@@ -38,10 +38,10 @@ WordPairs word_pairs(std::int64_t num_pairs, std::int64_t seed, std::int64_t off
   return {cast(select(words, 1, 0), dtype), cast(select(words, 1, 1), dtype)};
 }
 
-// floor(w / 2^32 * range) of words w, exact in float64.
+// floor(w / 2^32 * range) of words w in float64; a cast of what is not negative is that floor.
 Tensor steps_of_words(std::uint64_t range, IntList size, std::optional<Device> device,
                       Generator* generator) {
-  return cast(floor(mul(rand(size, f64, device, generator), static_cast<double>(range))), i64);
+  return cast(mul(rand(size, f64, device, generator), static_cast<double>(range)), i64);
 }
 
 // floor(w / 2^64 * range) of w = w0 + 2^32 w1, by the columns of a product in base 2^16: range's digits
@@ -125,7 +125,7 @@ Tensor integers_by_words(std::int64_t low, std::int64_t high, IntList size,
   const Tensor steps = range <= std::uint64_t{1} << 32
                            ? steps_of_words(range, size, device, generator)
                            : steps_of_pairs(range, size, device, generator);
-  return cast(add(steps, low), wanted);
+  return in_dtype(low == 0 ? steps : add(steps, low), wanted);
 }
 
 Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype, std::optional<Device> device,
@@ -135,8 +135,8 @@ Tensor permutation_by_sort(std::int64_t n, std::optional<Dtype> dtype, std::opti
   const Draw draw = reserve_words(2 * n, device, generator);
   const WordPairs words = word_pairs(n, draw.seed, draw.offset, draw.device, i64);
   // 62 bits: equal keys, which the stable sort would leave in order, do not happen.
-  const Tensor keys = add(mul(words.first, std::int64_t{1} << 30), words.second);
-  return cast(sort(keys).indices, dtype.value_or(i64));
+  const Tensor keys = add(words.second, words.first, std::int64_t{1} << 30);
+  return in_dtype(sort(keys).indices, dtype.value_or(i64));
 }
 
 Tensor dropout_by_mask(const Tensor& input, double p, bool training) {
