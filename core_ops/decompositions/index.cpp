@@ -109,9 +109,10 @@ class Rows {
     return permuted(reshape(lines, sizes), places);
   }
   // Which row each tuple of indices names. One that is outside in any dimension is outside of the rows as well, so that
-  // it is noticed, and where there is no other index, as the number that was given.
+  // it is noticed.
   Tensor numbers(const Tensor& input) const {
-    Tensor row, is_inside, alone;
+    if (order_.size() == rest_.size() + 1) return numbers_of_one(input);
+    Tensor row, is_inside;
     for (std::size_t d = 0; d < by_dim_.size(); ++d) {
       const Tensor& index = by_dim_[d];
       if (!index.defined()) continue;
@@ -119,14 +120,18 @@ class Rows {
       const Tensor wrapped = where(lt(index, 0), add(index, size), index);
       const Tensor fits = logical_and(ge(wrapped, 0), lt(wrapped, size));
       const bool is_first = !row.defined();
-      alone = is_first ? index : Tensor();
       row = is_first ? wrapped : add(mul(row, size), wrapped);
       is_inside = is_first ? fits : logical_and(is_inside, fits);
     }
-    if (alone.defined() && alone.shape() == row.shape())
-      return reshape(where(is_inside, row, where(lt(alone, 0), alone, maximum(alone, num_rows_))),
-                     {count_});
     return reshape(where(is_inside, row, num_rows_), {count_});
+  }
+  // The same with one index: what is outside stays as it was given.
+  Tensor numbers_of_one(const Tensor& input) const {
+    const auto d = static_cast<std::size_t>(order_[0]);
+    const Tensor& index = by_dim_[d];
+    const std::int64_t size = input.shape()[d];
+    const Tensor is_from_end = logical_and(lt(index, 0), ge(index, -size));
+    return reshape(where(is_from_end, add(index, size), index), {count_});
   }
 
   // The shape of what the indices name: that of the indices among the other dimensions.

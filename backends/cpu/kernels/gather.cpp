@@ -1,4 +1,4 @@
-// gather, index_select, scatter_add, one_hot. The device is synchronous, so that a bad index is an
+// gather, index_select, scatter_add, scatter, one_hot. The device is synchronous, so that a bad index is an
 // error of the call itself, and all are looked at before anything is written.
 #include <atomic>
 #include <string>
@@ -214,9 +214,17 @@ template <class T> void add_to(T& sum, const T& value) {
   }
 }
 
+// How an element comes to its place: added to what is there, or over it.
+struct Add {
+  template <class T> static void apply(T& sum, const T& value) { add_to(sum, value); }
+};
+struct Replace {
+  template <class T> static void apply(T& place, const T& value) { place = value; }
+};
+
 // Along the last dimension: row by row.
-template <class T, class I>
-void run_scatter_add_in_rows(const bp_tensor& out, const bp_tensor& index, const bp_tensor& src) {
+template <class Way, class T, class I>
+void run_scatter_in_rows(const bp_tensor& out, const bp_tensor& index, const bp_tensor& src) {
   const Shape shape(index);
   const auto index_strides = strides_copy(index), src_strides = strides_copy(src),
              out_strides = strides_copy(out);
@@ -232,19 +240,18 @@ void run_scatter_add_in_rows(const bp_tensor& out, const bp_tensor& index, const
           const T* const from = data_of<T>(src) + at.offset(1);
           T* const to = data_of<T>(out) + at.offset(2);
           for (int64_t j = 0; j < count; ++j)
-            add_to(to[indices[j] * out_strides[last]], from[j * src_strides[last]]);
+            Way::apply(to[indices[j] * out_strides[last]], from[j * src_strides[last]]);
         }
       });
 }
 
 // Elements of the output that share all coordinates but `dim` belong to one thread, which goes
-// through their additions in order: duplicates are right and sums the same each time.
-template <class T, class I>
-void run_scatter_add(const bp_tensor& out, int64_t dim, const bp_tensor& index,
-                     const bp_tensor& src) {
+// through their elements in order: duplicates are right and sums the same each time.
+template <class Way, class T, class I>
+void run_scatter(const bp_tensor& out, int64_t dim, const bp_tensor& index, const bp_tensor& src) {
   const Shape shape(index);
   const int32_t last = shape.rank - 1;
-  if (index.dl.ndim != 0 && dim == last) return run_scatter_add_in_rows<T, I>(out, index, src);
+  if (index.dl.ndim != 0 && dim == last) return run_scatter_in_rows<Way, T, I>(out, index, src);
   auto index_strides = strides_copy(index);
   auto src_strides = strides_copy(src);
   auto out_strides = strides_copy(out);
@@ -282,26 +289,41 @@ void run_scatter_add(const bp_tensor& out, int64_t dim, const bp_tensor& index,
             T* const to = data_of<T>(out) + at.offset(2);
             for (int64_t j = 0; j < columns; ++j) {
               const auto place = static_cast<int64_t>(indices[j * step_index]);
-              add_to(to[j * step_out + place * out_along], from[j * step_src]);
+              Way::apply(to[j * step_out + place * out_along], from[j * step_src]);
             }
           }
         }
       });
 }
 
-Status scatter_add(Stream, In to, int64_t dim, In places, In added, Out result) {
-  const bp_tensor &a = to.abi(), &index = places.abi(), &src = added.abi(), &out = result.abi();
-  return with_index_type(index, [&]<class I>(Tag<I>) {
+// `write` is called for indices that are within bounds, with `out` as a copy of `a`.
+template <class F>
+Status scatter_by(const char* op, const bp_tensor& a, int64_t dim, const bp_tensor& index,
+                  const bp_tensor& out, F&& write) {
+  return with_index_type(index, [&]<class I>(Tag<I> type) {
     if (index.numel != 0) {
-      const bp_code code = check_indices<I>("scatter_add", index, dim, size_of(a, dim));
+      const bp_code code = check_indices<I>(op, index, dim, size_of(a, dim));
       if (code != BP_OK) return code;
     }
     copy_contiguous(out, a);
-    if (index.numel != 0) {
-      visit_dtype<numeric_dtypes>(
-          a.dtype, [&]<class T>(Tag<T>) { run_scatter_add<T, I>(out, dim, index, src); });
-    }
+    if (index.numel != 0) write(type);
     return bp_code{BP_OK};
+  });
+}
+
+Status scatter_add(Stream, In to, int64_t dim, In places, In added, Out result) {
+  const bp_tensor &a = to.abi(), &index = places.abi(), &src = added.abi(), &out = result.abi();
+  return scatter_by("scatter_add", a, dim, index, out, [&]<class I>(Tag<I>) {
+    visit_dtype<numeric_dtypes>(
+        a.dtype, [&]<class T>(Tag<T>) { run_scatter<Add, T, I>(out, dim, index, src); });
+  });
+}
+
+Status scatter(Stream, In to, int64_t dim, In places, In written, Out result) {
+  const bp_tensor &a = to.abi(), &index = places.abi(), &src = written.abi(), &out = result.abi();
+  return scatter_by("scatter", a, dim, index, out, [&]<class I>(Tag<I>) {
+    visit_itemsize(a.itemsize,
+                   [&]<class T>(Tag<T>) { run_scatter<Replace, T, I>(out, dim, index, src); });
   });
 }
 
@@ -353,6 +375,7 @@ void add_gather_kernels(Kernels& k) {
       .dtypes(op::index_select::place::index, indices);
   add_by_index<op::scatter_add>(k, scatter_add, numeric)
       .dtypes(op::scatter_add::place::index, indices);
+  add_by_index<op::scatter>(k, scatter, all).dtypes(op::scatter::place::index, indices);
   add_by_index<op::one_hot>(k, one_hot, indices).dtypes(op::one_hot::place::out, i64);
 }
 

@@ -214,6 +214,7 @@ class CpuPlugin {
                              "gather",
                              "index_select",
                              "scatter_add",
+                             "scatter",
                              "one_hot",
                              "cat",
                              "nonzero",

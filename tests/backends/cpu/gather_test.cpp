@@ -1,6 +1,7 @@
 // needs: cpu
 // gather, index_select, scatter_add and one_hot, duplicates and bad indices among them.
 #include <complex>
+#include <cstring>
 
 #include "direct_call.hpp"
 
@@ -142,6 +143,45 @@ TEST(CpuGather, a_refused_scatter_add_has_written_nothing) {
   EXPECT_EQ(refusal("scatter_add", {value(a), value(0), value(index), value(src)}, {&out}),
             "scatter_add: index 3 is out of range for dimension 0 of size 3");
   EXPECT_EQ(out.values<float>(), (std::vector<float>{7, 7, 7}));
+}
+
+// Of several elements for a place the last stays, whatever its bits.
+TEST(CpuGather, scatter_writes_over_what_was_there) {
+  for (const int64_t dim : {0, 1}) {
+    Data a = counting({6, 40}), src = counting({6, 40}), index(BP_I64, {6, 40});
+    Data out(BP_F32, {6, 40});
+    for (int64_t i = 0; i < index.numel(); ++i) {
+      index.at<int64_t>(i) = i * 7 % (dim == 0 ? 5 : 30);
+      src.at<float>(i) = i % 3 == 0 ? -0.0f : static_cast<float>(-1 - i);
+    }
+    std::vector<float> expected = a.values<float>();
+    for (int64_t i = 0; i < index.numel(); ++i) {
+      const int64_t place = index.at<int64_t>(i);
+      expected[dim == 0 ? place * 40 + i % 40 : i / 40 * 40 + place] = src.at<float>(i);
+    }
+    run("scatter", {value(a), value(dim), value(index), value(src)}, {&out});
+    for (int64_t i = 0; i < out.numel(); ++i)
+      ASSERT_EQ(std::memcmp(&expected[i], out.address(i), sizeof(float)), 0) << i;
+  }
+}
+
+TEST(CpuGather, a_refused_scatter_has_written_nothing) {
+  Data a = counting({3});
+  Data index = Data::of<int64_t>(BP_I64, {2}, {0, -1});
+  Data src = counting({2});
+  Data out = Data::of<float>(BP_F32, {3}, {7, 7, 7});
+  EXPECT_EQ(refusal("scatter", {value(a), value(0), value(index), value(src)}, {&out}),
+            "scatter: index -1 is out of range for dimension 0 of size 3");
+  EXPECT_EQ(out.values<float>(), (std::vector<float>{7, 7, 7}));
+}
+
+// The first that is bad is named.
+TEST(CpuGather, names_a_bad_index_in_a_long_row) {
+  Data a = counting({9, 50}), index(BP_I64, {9, 50}), out(BP_F32, {9, 50});
+  index.at<int64_t>(230) = 50;
+  index.at<int64_t>(310) = -7;
+  EXPECT_EQ(refusal("gather", {value(a), value(1), value(index)}, {&out}),
+            "gather: index 50 is out of range for dimension 1 of size 50");
 }
 
 TEST(CpuGather, one_hot_marks_one_class_each) {
