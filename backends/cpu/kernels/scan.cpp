@@ -74,19 +74,26 @@ void scan_columns(const T* from, int64_t from_step, T* to, int64_t to_step, int6
 
 constexpr int64_t lines_in_turn = constants::scan_rows;
 
-// Lines along memory, some in turns.
+// Lines along memory, some in turns: unrolled, since sums in memory would wait for their own stores.
 template <class Join, class T>
 void scan_rows(const T* from, int64_t from_line, int64_t from_step, T* to, int64_t to_line,
                int64_t to_step, int64_t num_lines, int64_t count) {
-  if (num_lines != lines_in_turn || to_step != 1)
+  if (num_lines != lines_in_turn || to_step != 1 || from_step != 1)
     return scan_lines<Join>(from, from_line, from_step, to, to_line, to_step, num_lines, count);
-  Sum<T> sums[lines_in_turn];
-  std::fill_n(sums, lines_in_turn, static_cast<Sum<T>>(Join::initial));
+  static_assert(lines_in_turn == 4);
+  constexpr auto initial = static_cast<Sum<T>>(Join::initial);
+  Sum<T> a = initial, b = initial, c = initial, d = initial;
+  const auto take = [&](Sum<T>& sum, int64_t i) {
+    join_to<Join, T>(sum, from[i]);
+    return element_of<T>(sum);
+  };
   for (int64_t i = 0; i < count; ++i) {
-    for (int64_t line = 0; line < lines_in_turn; ++line) {
-      join_to<Join, T>(sums[line], from[i * from_step + line * from_line]);
-      to[i + line * to_line] = element_of<T>(sums[line]);
-    }
+    const T first = take(a, i), second = take(b, i + from_line), third = take(c, i + 2 * from_line),
+            fourth = take(d, i + 3 * from_line);
+    to[i] = first;
+    to[i + to_line] = second;
+    to[i + 2 * to_line] = third;
+    to[i + 3 * to_line] = fourth;
   }
 }
 
