@@ -8,7 +8,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "constants.hpp"
 #include "tile/bf16-inl.hpp"
+#include "tile/convert.hpp"
 #include "tile/primitives.hpp"
 #include "tile/vector_arithmetic-inl.hpp"
 
@@ -80,6 +82,30 @@ void with_last(void* dst, const void* a, const void* b, const void*, int64_t cou
   if (i < count) run_rest<Op>(to + i, from + i, numbers, count - i);
 }
 
+// By way of f32, a piece at a time; `b` is one exponent or, with steps of 1, one for each base.
+template <int64_t step>
+void power_by_floats(void* dst, const void* a, const void* b, const void*, int64_t count) {
+  constexpr int64_t most = constants::converted_elements;
+  alignas(64) float bases[most], exponents[most];
+  const Convert widen = find_convert(BP_BF16, BP_F32), round = find_convert(BP_F32, BP_BF16);
+  const Primitive run = step == 0 ? find_numbered(BP_X_POW, BP_F32, number_last).run
+                                  : find_primitive(BP_X_POW, BP_F32);
+  for (int64_t i = 0, some = 0; i < count; i += some) {
+    some = std::min(count - i, most);
+    widen(bases, static_cast<const uint16_t*>(a) + i, some);
+    widen(exponents, static_cast<const uint16_t*>(b) + i * step, step == 0 ? 1 : some);
+    run(bases, bases, exponents, nullptr, some);
+    round(static_cast<uint16_t*>(dst) + i, bases, some);
+  }
+}
+
+// Squares are most of what is asked for.
+void power(void* dst, const void* a, const void* b, const void*, int64_t count) {
+  constexpr uint16_t two = 0x4000;
+  if (*static_cast<const uint16_t*>(b) == two) return binary<vector::Mul>(dst, a, a, b, count);
+  power_by_floats<0>(dst, a, b, nullptr, count);
+}
+
 PrimitiveTable make_table() {
   PrimitiveTable table;
   const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][BP_BF16] = fn; };
@@ -90,11 +116,13 @@ PrimitiveTable make_table() {
   set_numbered(BP_X_SUB, with_last<vector::Sub>);
   set_numbered(BP_X_MUL, with_last<vector::Mul>);
   set_numbered(BP_X_DIV, with_last<vector::Div>);
+  set_numbered(BP_X_POW, power);
   set(BP_X_ADD, binary<vector::Add>);
   set(BP_X_SUB, binary<vector::Sub>);
   set(BP_X_MUL, binary<vector::Mul>);
   set(BP_X_DIV, binary<vector::Div>);
   set(BP_X_SQRT, unary<Sqrt>);
+  set(BP_X_POW, power_by_floats<1>);
   return table;
 }
 

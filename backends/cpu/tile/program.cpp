@@ -39,7 +39,7 @@ bool is_of_bits(uint16_t code) {
 }
 bool is_rounded(uint16_t code) {
   return code == BP_X_ADD || code == BP_X_SUB || code == BP_X_MUL || code == BP_X_DIV ||
-         code == BP_X_SQRT;
+         code == BP_X_SQRT || code == BP_X_POW;
 }
 
 // Which nodes give masks. Nodes come after their operands, or the expression is refused before.
