@@ -42,9 +42,9 @@ def test_a_report_of_the_cpu_has_all_parts(tmp_path):
     certificate = json.loads((tmp_path / "certificate.json").read_text())
     assert certificate["through"]["suite"] == "pytorch" and certificate["through"]["versions"]["torch"]
     assert certificate["summary"]["total"]["correct"] == 3 and certificate["profile"] == "partial"
-    assert 'name="cpu:0 pytorch" tests="3" failures="0"' in (tmp_path / "junit.xml").read_text()
+    assert 'name="cpu:0 pytorch" tests="4" failures="0"' in (tmp_path / "junit.xml").read_text()
     assert (tmp_path / "report.html").exists()
-    assert "correct  3 of the 3 cases that were run" in done.stdout
+    assert "correct  3 of the 4 cases that were run" in done.stdout
 
 
 def test_a_planted_fault_is_found(tmp_path):
