@@ -412,6 +412,8 @@ ADAPTERS.update({row: median(row) for row in ("median", "nanmedian")})
 
 @said("nn.functional.grid_sample")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
+    if input.dim() != 4 and mode == "bicubic":
+        raise Unmapped("volumes have no 'bicubic'")
     return "grid_sample", [input, grid, mode, padding_mode, bool(align_corners)], {}
 
 
