@@ -73,6 +73,8 @@ inline constexpr int64_t turned_rows_bytes = 128, turned_columns_bytes = 1024;
 // Rows and columns from which that pays; and bytes that are turned at a time where 2 to 4 numbers lie together, as colours do (not
 // measured).
 inline constexpr int64_t turned_side = 8, turned_few_bytes = 1 << 13;
+// Elements of a row that runs backwards, from which a call of vector code is worth it (not measured).
+inline constexpr int64_t reversed_elements = 16;
 // Elements of a tile of a reduction, and of a piece of columns: these are longer, since each row's piece begins a new page
 // (Zen 5).
 inline constexpr int64_t reduction_tile = 512, reduction_columns = 2048;

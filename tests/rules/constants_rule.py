@@ -8,7 +8,7 @@ import rule
 
 ROOMS = ("codegen", "runtime", "dispatcher", "tuning", "backends/cpu", "backends/cuda", "backends/level_zero", "backends/opencl")
 WORDS = """at_once block blocks budget bytes cached capacity chunk elements enough few gain grain group hopeless kept lanes large larger largest least
-    longest many medium ms most part parts piece pieces repeats rounds seconds shortest slots small smallest streamed threshold tile us wanted worth"""
+    longest many medium ms most part parts piece pieces repeats rounds run runs seconds shortest slots small smallest streamed threshold tile us wanted worth"""
 TUNED = re.compile(rf"(^|_)({'|'.join(WORDS.split())})(_|$)")
 APART = re.compile(r'R"\((?:.|\n)*?\)"|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*(?:.|\n)*?\*/')
 CONSTANTS = re.compile(r"\bconstexpr\b[^;={}()]*?[\w>]\s+(\w+ = [^;]*);")

@@ -61,9 +61,10 @@ int turned_dim(const Space& space) {
     if (space.strides[1][dim] != 1) continue;
     const int64_t rows = space.shape[dim], columns = space.shape[last];
     if (std::min(rows, columns) >= constants::turned_side) return dim;
-    const bool are_together = (columns <= 4 && space.strides[0][dim] == columns) ||
-                              (rows <= 4 && space.strides[1][last] == rows);
-    return are_together && std::max(rows, columns) >= constants::turned_side ? dim : -1;
+    const bool are_together =
+        (columns <= tile::most_together && space.strides[0][dim] == columns) ||
+        (rows <= tile::most_together && space.strides[1][last] == rows);
+    if (are_together && std::max(rows, columns) >= constants::turned_side) return dim;
   }
   return -1;
 }

@@ -115,7 +115,7 @@ struct Depth {
   int64_t first_tap, num_taps, begin, end;
 };
 
-// As much of a panel as the first cache keeps while all points of a part meet it.
+// As much of a panel at a time as the second cache keeps while all points of a part meet it.
 std::vector<Depth> cut_depth(const PackedConvolution& c) {
   const int64_t run = c.run();
   std::vector<Depth> cut;

@@ -91,9 +91,6 @@ template <class F> void by_size(int64_t itemsize, F&& f) {
   }
 }
 
-// Elements from which a call of vector code is worth it.
-constexpr int64_t vector_run = 16;
-
 // A row's piece, which is short: apart from the general loop, those that the compiler makes into vector code.
 template <class T> void copy_run(T* to, const T* from, int64_t stride, int64_t count) {
   if (stride == 1) {
@@ -101,7 +98,7 @@ template <class T> void copy_run(T* to, const T* from, int64_t stride, int64_t c
     for (int64_t i = 0; i < count; ++i) to[i] = from[i];
   } else if (stride == 0) {
     std::fill_n(to, count, *from);
-  } else if (stride == -1 && sizeof(T) <= 8 && count >= vector_run) {
+  } else if (stride == -1 && sizeof(T) <= 8 && count >= constants::reversed_elements) {
     HWY_DYNAMIC_DISPATCH(reverse_run)(to, from, sizeof(T), count);
   } else {
     for (int64_t i = 0; i < count; ++i) to[i] = from[i * stride];

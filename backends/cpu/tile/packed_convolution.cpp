@@ -128,6 +128,11 @@ HWY_INLINE void write_results(const PanelPoints& p, int64_t first, int j, size_t
   }
 }
 
+// How many results vector `j` of the panel has.
+HWY_INLINE size_t results_of(const PanelPoints& p, int j) {
+  return static_cast<size_t>(std::clamp<int64_t>(p.num_results - j * lanes, 0, lanes));
+}
+
 // What an earlier part of the depth has summed.
 template <int num_points, int num_vectors>
 HWY_INLINE void read_sums(const PanelPoints& p, int64_t first,
@@ -135,8 +140,7 @@ HWY_INLINE void read_sums(const PanelPoints& p, int64_t first,
   const Lanes d;
 #pragma GCC unroll 32
   for (int j = 0; j < num_vectors; ++j) {
-    const auto inside = hn::FirstN(
-        d, static_cast<size_t>(std::clamp<int64_t>(p.num_results - j * lanes, 0, lanes)));
+    const auto inside = hn::FirstN(d, results_of(p, j));
 #pragma GCC unroll 12
     for (int i = 0; i < num_points; ++i)
       sums[i][j] = hn::MaskedLoad(inside, d, p.to + (first + i) * p.to_step + j * lanes);
@@ -154,7 +158,7 @@ HWY_NOINLINE void block(const PanelPoints& p, int64_t first) {
   multiply<num_points, num_vectors>(p, first, sums);
 #pragma GCC unroll 32
   for (int j = 0; j < num_vectors; ++j) {
-    const auto left = static_cast<size_t>(std::clamp<int64_t>(p.num_results - j * lanes, 0, lanes));
+    const size_t left = results_of(p, j);
     if (left == lanes)
       write_results<true>(p, first, j, left, sums);
     else

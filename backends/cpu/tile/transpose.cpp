@@ -195,7 +195,7 @@ template <int n, class T> HWY_INLINE void take_apart(const Transpose& block) {
   const T* const src = reinterpret_cast<const T*>(block.src);
   int64_t column = 0;
   for (; column + lanes <= block.columns; column += lanes) {
-    hn::Vec<decltype(d)> rows[4];
+    hn::Vec<decltype(d)> rows[most_together];
     if constexpr (n == 2)
       hn::LoadInterleaved2(d, src + column * n, rows[0], rows[1]);
     else if constexpr (n == 3)
@@ -209,6 +209,7 @@ template <int n, class T> HWY_INLINE void take_apart(const Transpose& block) {
 
 // False where no few numbers lie together.
 template <class T> bool turn_few(const Transpose& block) {
+  static_assert(most_together == 4);
   const int64_t together = block.dst_stride == block.columns ? block.columns : 0;
   if (together == 2) return gather_together<2, T>(block), true;
   if (together == 3) return gather_together<3, T>(block), true;

@@ -92,7 +92,7 @@ void create(const OrtKeyValuePairs* const* facts, std::size_t count, OrtEp** out
   *out = make_provider(device(name));
 }
 
-std::unique_ptr<OrtEpFactory> make_factory() {
+std::unique_ptr<Factory> make_factory() {
   auto factory = std::make_unique<Factory>();
   factory->name = [](const OrtEpFactory*) { return provider_name; };
   factory->vendor = [](const OrtEpFactory*) { return "Backplane"; };
