@@ -24,6 +24,14 @@ std::uint32_t version_of(const TensorImpl& impl) {
   return impl.storage ? impl.storage->version.load(std::memory_order_relaxed) : 0;
 }
 
+// Whether nobody else sees the memory of `gradient`, whose base is forgotten if it is a view of all of one that nobody holds, as
+// the transpose of a product is.
+bool becomes_alone(const Tensor& gradient) {
+  TensorImpl& impl = *gradient.impl();
+  if (impl.view_base && impl.view_base->abi.numel == impl.abi.numel) forget_lone_base(impl);
+  return is_alone(impl);
+}
+
 }  // namespace
 
 void set_edge(TensorImpl& impl, Edge edge) {
@@ -129,7 +137,7 @@ void Leaf::apply(std::span<Tensor> gradients, std::span<Tensor>) {
   check_fits(incoming);
   const std::lock_guard lock(mutex_);
   if (!gradient_.defined()) {
-    const bool is_kept = is_grad_enabled() || (is_alone(incoming) && incoming.is_contiguous());
+    const bool is_kept = is_grad_enabled() || (incoming.is_contiguous() && becomes_alone(incoming));
     put(is_kept ? incoming : clone(incoming));
   } else if (is_grad_enabled() || variable_of(*gradient_.impl())) {
     put(add(gradient_, incoming));  // what may be differentiated again is not written over

@@ -14,7 +14,11 @@
 namespace bp::cpu {
 namespace {
 
-constexpr BlockSizes vector_blocks{tile::most_block_rows, constants::attention_keys};
+// Causal queries see fewer keys the fewer of them are in a block.
+BlockSizes vector_blocks(bool is_causal) {
+  return {is_causal ? constants::attention_causal_queries : tile::most_block_rows,
+          constants::attention_keys};
+}
 
 // From one row of a block's scores to the next.
 template <class T> int64_t scores_row(const BlockSizes& block) {
@@ -71,7 +75,7 @@ struct ForwardCall {
         group(num_heads / key.dl.shape[1]), sizes{query.dl.shape[2], key.dl.shape[2],
                                                   query.dl.shape[3], value.dl.shape[3]},
         is_split(query.dtype != BP_F64 && suits_split_attention(sizes)),
-        block(is_split ? split_blocks : vector_blocks),
+        block(is_split ? split_blocks : vector_blocks(causal)),
         num_blocks((sizes.num_queries + block.queries - 1) / block.queries) {}
 
   const bp_tensor &query, &key, &value;
@@ -275,7 +279,7 @@ struct BackwardCall {
         shared_heads(key.dl.shape[1]), sizes{query.dl.shape[2], key.dl.shape[2], query.dl.shape[3],
                                              value.dl.shape[3]},
         is_split(query.dtype != BP_F64 && suits_split_attention(sizes)),
-        block(is_split ? split_blocks : vector_blocks) {}
+        block(is_split ? split_blocks : vector_blocks(causal)) {}
 
   const bp_tensor& grad;
   const bp_tensor* by_logsumexp;
@@ -333,8 +337,10 @@ template <class T> class Backward {
       products_->take_keys(key, columns);
       for (int64_t query = 0; query < of_.sizes.num_queries; query += block.queries) {
         const int64_t rows = std::min(block.queries, of_.sizes.num_queries - query);
-        if (bias_.end_of_keys(query, rows, of_.sizes.num_keys) > key)
-          add_block({b, h, query, key, rows, columns});
+        const int64_t seen = bias_.end_of_keys(query, rows, of_.sizes.num_keys) - key;
+        const bool is_cut = products_ == &by_vectors_;  // packed squares are multiplied whole
+        if (seen > 0)
+          add_block({b, h, query, key, rows, is_cut ? std::min(columns, seen) : columns});
       }
       products_->end_keys();
     }

@@ -287,6 +287,11 @@ void run_scatter(const bp_tensor& out, int64_t dim, const bp_tensor& index, cons
             const I* const indices = data_of<I>(index) + at.offset(0) + i * index_along;
             const T* const from = data_of<T>(src) + at.offset(1) + i * src_along;
             T* const to = data_of<T>(out) + at.offset(2);
+            if (step_index == 0 && step_out == 1 && step_src == 1) {  // rows of an embedding
+              T* const row = to + static_cast<int64_t>(*indices) * out_along;
+              for (int64_t j = 0; j < columns; ++j) Way::apply(row[j], from[j]);
+              continue;
+            }
             for (int64_t j = 0; j < columns; ++j) {
               const auto place = static_cast<int64_t>(indices[j * step_index]);
               Way::apply(to[j * step_out + place * out_along], from[j * step_src]);

@@ -30,6 +30,7 @@ class Search {
     return is_number(index, number.value);
   }
   bool fits(shape::SqrtOfHalf number, int index) { return is_number(index, number.value); }
+  bool fits(shape::NormalAtZero number, int index) { return is_number(index, number.value); }
   template <uint16_t code, class... Shapes> bool fits(shape::Step<code, Shapes...>, int index) {
     const bp_expr_node& node = nodes_[without_ones(index)];
     if (node.code != code) return false;

@@ -33,12 +33,24 @@ HWY_INLINE hn::Vec<D> evaluate(shape::Number<over, under> number, D d, const Ope
   return hn::Set(d, static_cast<hn::TFromD<D>>(number.value));
 }
 
+template <class D>
+HWY_INLINE hn::Vec<D> evaluate(shape::SqrtOfHalf number, D d, const Operands<D>&) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(number.value));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> evaluate(shape::NormalAtZero number, D d, const Operands<D>&) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(number.value));
+}
+
 template <class D, uint16_t code, class X>
 HWY_INLINE hn::Vec<D> evaluate(shape::Step<code, X>, D d, const Operands<D>& in) {
   const auto x = evaluate(X{}, d, in);
   if constexpr (code == BP_X_ABS) return hn::Abs(x);
   if constexpr (code == BP_X_SQRT) return hn::Sqrt(x);
   if constexpr (code == BP_X_EXPM1) return expm1(d, x);
+  if constexpr (code == BP_X_EXP) return exp(d, x);
+  if constexpr (code == BP_X_ERF) return erf(d, x);
+  if constexpr (code == BP_X_SIGMOID) return sigmoid(d, x);
 }
 
 template <class D, uint16_t code, class L, class R>
@@ -99,6 +111,8 @@ template <int k> struct CountOperands<shape::Operand<k>> { static constexpr int 
 template <int over, int under> struct CountOperands<shape::Number<over, under>> {
   static constexpr int value = 0;
 };
+template <> struct CountOperands<shape::SqrtOfHalf> { static constexpr int value = 0; };
+template <> struct CountOperands<shape::NormalAtZero> { static constexpr int value = 0; };
 template <uint16_t code, class... Shapes> struct CountOperands<shape::Step<code, Shapes...>> {
   static constexpr int value = std::max({CountOperands<Shapes>::value...});
 };

@@ -21,6 +21,9 @@ template <int over, int under = 1> struct Number {
 struct SqrtOfHalf {
   static constexpr double value = 0.7071067811865476;
 };
+struct NormalAtZero {
+  static constexpr double value = 0.3989422804014327;
+};
 template <uint16_t code, class... Operands> struct Step {};
 
 using A = Operand<0>;
@@ -46,6 +49,8 @@ template <class X> using Abs = Step<BP_X_ABS, X>;
 template <class X> using Sqrt = Step<BP_X_SQRT, X>;
 template <class X> using Expm1 = Step<BP_X_EXPM1, X>;
 template <class X> using Erf = Step<BP_X_ERF, X>;
+template <class X> using Exp = Step<BP_X_EXP, X>;
+template <class X> using Sigmoid = Step<BP_X_SIGMOID, X>;
 template <class M, class L, class R> using Select = Step<BP_X_SELECT, M, L, R>;
 
 using Clamp = Min<Max<A, B>, C>;
@@ -76,7 +81,10 @@ using Nearest =
 using FloorDivide =
     Select<Eq<B, Zero>, Div<A, B>, Select<Eq<Below, Zero>, Mul<Div<A, B>, Zero>, Nearest>>;
 using Sign = Select<Gt<A, Zero>, One, Select<Lt<A, Zero>, Number<-1>, Zero>>;
-using Gelu = Mul<A, Add<Number<1, 2>, Mul<Number<1, 2>, Erf<Mul<A, SqrtOfHalf>>>>>;
+using NormalBelow = Add<Number<1, 2>, Mul<Number<1, 2>, Erf<Mul<A, SqrtOfHalf>>>>;
+using Gelu = Mul<A, NormalBelow>;
+using GeluSlope = Add<NormalBelow, Mul<A, Mul<NormalAtZero, Exp<Mul<Mul<A, A>, Number<-1, 2>>>>>>;
+using SiluSlope = Mul<Sigmoid<A>, Add<One, Mul<A, Sub<One, Sigmoid<A>>>>>;
 
 }  // namespace shape
 
@@ -104,13 +112,16 @@ enum FusedCode : uint16_t {
   step_reciprocal,
   step_hypot,
   step_floor_divide,
+  step_gelu_slope,
+  step_silu_slope,
   after_fused_steps
 };
 static_assert(after_fused_steps <= num_steps_known);
 
 // The larger expressions first: the first that fits is taken.
 using FusedSteps =
-    FusedList<Fused<step_clamp, shape::Clamp, 0b110>,
+    FusedList<Fused<step_gelu_slope, shape::GeluSlope>, Fused<step_silu_slope, shape::SiluSlope>,
+              Fused<step_clamp, shape::Clamp, 0b110>,
               Fused<step_leaky_relu, shape::LeakyRelu, 0b010>, Fused<step_elu, shape::Elu, 0b010>,
               Fused<step_elu_of_one, shape::EluOfOne>, Fused<step_hardswish, shape::Hardswish>,
               Fused<step_hardsigmoid, shape::Hardsigmoid>, Fused<step_lerp, shape::Lerp, 0b100>,

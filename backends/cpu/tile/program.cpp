@@ -30,7 +30,7 @@ bool is_logic(uint16_t code) {
 }
 bool is_slow(uint16_t code) {
   return facts_of(code).kind == BP_STEP_FUNCTION || code == step_gelu || code == step_elu ||
-         code == step_elu_of_one;
+         code == step_elu_of_one || code == step_gelu_slope || code == step_silu_slope;
 }
 
 // Of f16 and bf16 a matter of bits alone.

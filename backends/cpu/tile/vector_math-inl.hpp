@@ -236,9 +236,10 @@ template <class D, class V> HWY_INLINE V erf_by_polynomials(D d, V x) {
   const V one = hn::Set(d, 1), size = at_most(d, hn::Abs(x), N::erf_saturates);
   const V square = hn::Mul(size, size);
   const V near = hn::MulAdd(x, polynomial(d, square, N::erf_near_terms), x);
-  const V tail = hn::Mul(exp_bounded(d, hn::Neg(square)),
-                         polynomial(d, hn::Sub(size, hn::Set(d, 2)), N::erf_far_terms));
-  return hn::IfThenElse(hn::Lt(size, one), near, hn::CopySign(hn::Sub(one, tail), x));
+  const V beyond =
+      hn::NegMulAdd(exp_bounded(d, hn::Neg(square)),
+                    polynomial(d, hn::Sub(size, hn::Set(d, 2)), N::erf_far_terms), one);
+  return hn::IfThenElse(hn::Lt(size, one), near, hn::CopySign(beyond, x));
 }
 
 template <class D, class V> HWY_INLINE V erf(D d, V x) {
