@@ -207,5 +207,35 @@ TEST(Math, functions_of_two_f64_are_near_the_truth) {
   check_two<double>(BP_F64);
 }
 
+// Powers by one number, of which those by quarters have ways of their own: positive numbers alone, and others among them.
+TEST(Math, powers_by_one_number_are_near_the_truth) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> others = {0, -0.0F, -1, -2.5F, inf, -inf, -1e-40F, NAN};
+  std::vector<float> bases;
+  std::mt19937_64 random(13);
+  std::uniform_real_distribution<double> exponent_of_two(-148, 127);
+  for (int i = 0; i < 3000; ++i) {
+    bases.push_back(static_cast<float>(std::exp2(exponent_of_two(random))));
+    if (i > 2000 && i % 13 == 0) bases.push_back(others[static_cast<size_t>(i) % others.size()]);
+  }
+  bases.push_back(inf);
+  for_each_target([&](const std::string& target) {
+    for (const float by : {0.25F, 0.5F, 0.75F, 1.5F, -0.5F, -0.75F, 2.0F, 0.3F})
+      for (const int64_t size : {int64_t{1}, int64_t{7}, static_cast<int64_t>(bases.size())}) {
+        Data a = Data::of<float>(BP_F32, {size}, {bases.end() - size, bases.end()}),
+             out(BP_F32, {size});
+        run("pow", {value(a), value(by)}, {&out});
+        for (int64_t i = 0; i < size; ++i) {
+          const float base = a.at<float>(i), result = out.at<float>(i);
+          const long double truth = std::pow(static_cast<long double>(base), by);
+          ASSERT_LE(ulps(result, truth), 1) << target << " pow(" << base << ", " << by << ")";
+          if (result == 0 && truth == 0) {
+            ASSERT_EQ(std::signbit(result), std::signbit(truth)) << target << " " << base;
+          }
+        }
+      }
+  });
+}
+
 }  // namespace
 }  // namespace bp_test
