@@ -46,6 +46,10 @@ Registry& registry() {
   return *instance;
 }
 
+// Held while the table's operators are registered one by one, so outside of the registry's own.
+constinit std::mutex filling_mutex;
+constinit std::atomic<bool> filled{false};
+
 void describe(Operator& op) {
   op.abi.h = {sizeof(bp_operator), BP_TYPE_OPERATOR, nullptr};
   if (!op.abi.name) op.abi.name = op.schema->name.c_str();  // other threads may read a row's
@@ -178,8 +182,20 @@ std::string name_by_id(std::uint32_t id) {
 
 }  // namespace
 
+void fork_operators(ForkStep step) {
+  take_through_fork(filling_mutex, step);
+}
+
 void fork_registry(ForkStep step) {
   take_through_fork(registry().mutex, step);
+}
+
+void ensure_operators() {
+  if (filled.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(filling_mutex);
+  if (filled.load(std::memory_order_relaxed)) return;
+  register_core_operators();
+  filled.store(true, std::memory_order_release);
 }
 
 void register_operator(Operator& op) {
