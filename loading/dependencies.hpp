@@ -1,4 +1,5 @@
-// Finds the libraries that a plugin needs where the dynamic loader would find them, without loading them.
+// Finds the libraries that a plugin needs where the dynamic loader would find them, without loading them: the part of the
+// lint (elf_lint.cpp) that looks beyond the file.
 #pragma once
 
 #include <filesystem>
