@@ -8,7 +8,6 @@
 #include <backplane/tensor/check.hpp>
 
 #include "devices/device_state.hpp"
-#include "devices/extension_table.hpp"
 #include "devices/generators.hpp"
 #include "devices/plugin_answers.hpp"
 #include "devices/thread_list.hpp"

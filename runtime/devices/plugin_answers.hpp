@@ -1,10 +1,11 @@
-// What a plugin says of its devices, checked before anything believes it.
+// What a plugin says of itself, its devices and its extensions, checked before anything believes it.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include <backplane/abi.h>
+#include <backplane/runtime/extensions.hpp>
 
 namespace bp {
 
@@ -21,6 +22,9 @@ bool has_devices(const bp_plugin& plugin);
 // Asks for the devices. Throws unsupported when there is none, internal for an absurd answer, and
 // what the plugin said when it fails.
 std::vector<bp_device_info> ask_for_devices(const bp_plugin& plugin);
+
+// After bp_plugin.init. Throws internal for an answer that is not an extension, or that lacks a required function.
+Extensions ask_for_extensions(const bp_plugin& plugin);
 
 // The table as the plugin wrote it, with NULL where it is older than this header.
 bp_memory complete_table(const bp_memory& table);
