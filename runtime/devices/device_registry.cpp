@@ -237,7 +237,6 @@ Backend& register_backend(const bp_plugin& plugin, const bp_host& host, std::str
     const std::lock_guard lock(all.mutex);
     give_numbers(all, backend);
   }
-  for (const DeviceRecord* record : made.devices) seed_new_device(record->device.number);
   if (complete) {
     try {
       complete(made);
@@ -274,6 +273,7 @@ void unregister_backend(Backend& backend) {
   for (DeviceRecord* record : backend.devices) forget_device_in_threads(record->device.number);
   for (DeviceRecord* record : backend.devices) close_device(state_of(*record));
   for (DeviceRecord* record : backend.devices) forget_device_in_threads(record->device.number);
+  for (DeviceRecord* record : backend.devices) restart_generator(record->device.number);
   std::unique_ptr<BackendState> gone;
   const std::lock_guard lock(all.mutex);
   const auto found = std::find_if(all.backends.begin(), all.backends.end(),

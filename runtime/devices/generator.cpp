@@ -47,7 +47,7 @@ struct DefaultGenerators {
   explicit DefaultGenerators(std::index_sequence<Number...>)
       : of_device{Generator(std::optional(Device{static_cast<std::uint32_t>(Number)}), 0)...} {}
 
-  CoreMutex mutex;  // orders seeding of all against a new device's first seed
+  CoreMutex mutex;  // orders seeding of all against that of one
   std::uint64_t seed = 0;
   Generator of_device[max_devices];
 };
@@ -130,7 +130,7 @@ void manual_seed(std::uint64_t seed) {
   for (Generator& generator : all.of_device) generator.manual_seed(seed);
 }
 
-void seed_new_device(std::uint32_t number) {
+void restart_generator(std::uint32_t number) {
   DefaultGenerators& all = generators();
   const std::lock_guard lock(all.mutex);
   all.of_device[number].manual_seed(all.seed);

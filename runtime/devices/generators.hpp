@@ -5,7 +5,7 @@
 
 namespace bp {
 
-// Starts the generator of a device that was just registered from the common seed.
-void seed_new_device(std::uint32_t number);
+// The device is going: the next that gets its number draws from the common seed on, as the first did.
+void restart_generator(std::uint32_t number);
 
 }  // namespace bp

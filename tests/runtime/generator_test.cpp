@@ -57,5 +57,21 @@ TEST(GeneratorTest, one_seed_serves_devices_present_and_future) {
   manual_seed(0);
 }
 
+TEST(GeneratorTest, a_device_with_a_number_that_another_had_starts_from_the_seed) {
+  manual_seed(42);
+  FakePlugin first("first"), second("second");
+  std::uint32_t number = 0;
+  {
+    const Registered gone(first);
+    number = gone.device().number;
+    default_generator(gone.device()).set_state({7, 10});
+  }
+  const Registered acme(second);
+  ASSERT_EQ(acme.device().number, number);
+  EXPECT_EQ(default_generator(acme.device()).state().seed, 42u);
+  EXPECT_EQ(default_generator(acme.device()).state().offset, 0u);
+  manual_seed(0);
+}
+
 }  // namespace
 }  // namespace bp::test
