@@ -25,7 +25,7 @@ CASE = "core:add[f32]/s4x3x5,3x1/plain.expand/normal/call@1"
 FOLLOWED = {
     "a + b": ([CALLS, "add", "cpu:0"], CORE, ["followed_add"], 6),
     "backward of a + b": ([CALLS, "backward", "cpu:0"], CORE, ["followed_backward"], 8),
-    "loading a backend": ([CALLS, "loading", "cpu:0", "reference:0"], CORE, ["followed_loading"], 22),  # asked: 14
+    "loading a backend": ([CALLS, "loading", "cpu:0", "reference:0"], CORE, ["followed_loading"], 14),
     "one conformance case": ([CONFORM, "repro", CASE, "--device", "cpu:0"], CONFORM,
                              ["bp::conform::execute(*", "bp::conform::run_worker(*"], 37),  # asked: 14
 }  # fmt: skip
