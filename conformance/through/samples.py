@@ -31,10 +31,15 @@ SKIPPED = {  # results that are random, or not defined, or about something else 
 MAX_SAMPLES = 12
 # Which of equal elements is named is nobody's promise: their values alone are compared.
 TIES = {"sort", "topk", "kthvalue", "mode", "msort", "argsort"}
+# Derivatives that PyTorch computes by a formula that loses digits on every device, its own CPU included: that of logcumsumexp is exp() of a
+# difference of logarithms, and near 10,000, as in its samples, float32 has three digits behind the point. There our error may be a few of
+# PyTorch's: its CPU rounds a running sum once, from float64, while a device that sums in log2(n) levels rounds in each.
+COARSE_DERIVATIVES = {"logcumsumexp"}
+OWN_ERRORS = 4
 
 
-def close(torch, ours, theirs, dtype, is_norm=False):
-    """Raises where they are not. Floating results may differ by `rtol` of each element and `atol` of the largest (of 1 at least): an
+def close(torch, ours, theirs, dtype, is_norm=False, allowance=0.0):
+    """Raises where they are not. `allowance` is added to `atol`. Floating results may differ by `rtol` of each element and `atol` of the largest (of 1 at least): an
     element that is small beside others is held to no more than these, since sums of large terms lose what they lose."""
     from torch.utils import _pytree as tree
 
@@ -51,7 +56,7 @@ def close(torch, ours, theirs, dtype, is_norm=False):
                     theirs_part = theirs_part.to(torch.float32)
             if theirs_part.is_floating_point() and theirs_part.numel():
                 atol *= max(1.0, theirs_part.detach().abs().nan_to_num(0, 0, 0).max().item())
-            torch.testing.assert_close(ours_part.detach().cpu(), theirs_part.detach().cpu(), rtol=rtol, atol=atol, equal_nan=True)
+            torch.testing.assert_close(ours_part.detach().cpu(), theirs_part.detach().cpu(), rtol=rtol, atol=atol + allowance, equal_nan=True)
         elif ours_part != theirs_part and not (ours_part != ours_part and theirs_part != theirs_part):
             raise AssertionError(f"{ours_part} and not {theirs_part}")
 
@@ -99,6 +104,15 @@ def without_own_errors(torch, ours, theirs, exact):
 
     parts = [tree.tree_leaves(value) for value in (ours, theirs, exact)]
     return [nearer(*each) for each in zip(*parts)] if len({len(each) for each in parts}) == 1 else theirs
+
+
+def greatest_error(torch, theirs, exact):
+    """How far PyTorch's results are from those in float64, where both are finite."""
+    from torch.utils import _pytree as tree
+
+    pairs = zip(tree.tree_leaves(theirs), tree.tree_leaves(exact))
+    errors = [(part.detach() - truth.detach()).abs().nan_to_num(0, 0, 0) for part, truth in pairs if part.numel()]
+    return max((error.max().item() for error in errors), default=0.0)
 
 
 def values_of(op, result, arguments):
@@ -168,7 +182,9 @@ def try_operator(torch, bridge, op, dtype, device, backward, most=MAX_SAMPLES):
                 close(torch, result, expected, dtype, "norm" in op.name)
             except AssertionError:
                 exact = in_float64(torch, op, arguments, backward)
-                close(torch, result, without_own_errors(torch, result, expected, exact), dtype, "norm" in op.name)
+                is_coarse = backward and op.name in COARSE_DERIVATIVES
+                allowance = OWN_ERRORS * greatest_error(torch, expected, exact) if is_coarse else 0.0
+                close(torch, result, without_own_errors(torch, result, expected, exact), dtype, "norm" in op.name, allowance)
         except Exception as error:  # noqa: BLE001
             wrong.append(f"{type(error).__name__}: {str(error)[:300]}")
     return count, wrong, sorted(bridge.cpu_calls()), sorted(host)

@@ -74,6 +74,22 @@ def test_float64_says_whose_error_a_difference_is():
     assert without_own_errors(torch, torch.ones(2), torch.zeros(2), []).tolist() == [0, 0]
 
 
+def test_a_coarse_derivative_may_be_off_by_a_few_of_pytorchs_own_errors(tmp_path):
+    done = through("cpu:0", tmp_path, "--filter", "pytorch:logcumsumexp[f32]/backward")
+    assert done.returncode == 0, done.stdout + done.stderr
+    sys.path.append(str(Path(__file__).resolve().parents[3] / "conformance" / "through"))
+    import torch
+    from samples import close, greatest_error
+
+    exact = torch.tensor([1.0, 2.0, float("inf")], dtype=torch.float64)
+    own = greatest_error(torch, torch.tensor([1.25, 2.0, 3.0]), exact)
+    assert own == 0.25  # an infinity that it lacks is not a measure of anything
+    close(torch, torch.tensor([1.0, 2.9]), torch.tensor([1.0, 2.0]), torch.float32, allowance=4 * own)
+    for allowance in (0.0, 3 * own):
+        with pytest.raises(AssertionError):
+            close(torch, torch.tensor([1.0, 2.9]), torch.tensor([1.0, 2.0]), torch.float32, allowance=allowance)
+
+
 def test_what_ends_its_process_is_named_and_the_run_goes_on(tmp_path):
     plant = ("--plugin", EXAM, "--env", "BACKPLANE_EXAM_FAULT=aborts_on_dtype")
     done = through("exam:0", tmp_path, "--full", "--filter", "neg", "--filter", "exp", *plant)
