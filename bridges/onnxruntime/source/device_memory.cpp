@@ -1,14 +1,13 @@
-// Addresses for memory that has none, and copies from and to it.
+// Memory that ONNX Runtime knows by addresses that the runtime gives out, and copies from and to it.
 #include "device_memory.hpp"
 
-#include <map>
+#include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <sys/mman.h>
 
 #include <backplane/backplane.hpp>
 #include <backplane/runtime/device_registry.hpp>
+#include <backplane/runtime/storage_addresses.hpp>
 #include <backplane/runtime/storage_tensor.hpp>
 #include <backplane/runtime/stream.hpp>
 
@@ -18,55 +17,8 @@
 namespace bp::onnx {
 namespace {
 
-// All blocks that ONNX Runtime holds. Threads: any.
-class Blocks {
- public:
-  void* add(Device device, std::size_t bytes) {
-    bytes = std::max<std::size_t>(bytes, 1);
-    Tensor memory = empty_tensor({static_cast<std::int64_t>(bytes)}, u8, device);
-    void* const address =
-        mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (address == MAP_FAILED) throw RuntimeFailure("backplane: no addresses are left");
-    const std::lock_guard lock(mutex_);
-    blocks_.emplace(reinterpret_cast<std::uintptr_t>(address), std::move(memory));
-    return address;
-  }
-
-  void remove(void* address) {
-    Tensor memory;  // goes after the lock
-    const std::lock_guard lock(mutex_);
-    const auto found = blocks_.find(reinterpret_cast<std::uintptr_t>(address));
-    if (found == blocks_.end()) return;
-    munmap(address, static_cast<std::size_t>(found->second.numel()));
-    memory = std::move(found->second);
-    blocks_.erase(found);
-  }
-
-  // The block that the address lies in and the bytes in front of it there; undefined if there is none.
-  std::pair<Tensor, std::int64_t> find(const void* address) {
-    const auto number = reinterpret_cast<std::uintptr_t>(address);
-    const std::lock_guard lock(mutex_);
-    auto found = blocks_.upper_bound(number);
-    if (found == blocks_.begin()) return {};
-    --found;
-    const auto offset = static_cast<std::int64_t>(number - found->first);
-    if (offset >= found->second.numel()) return {};
-    return {found->second, offset};
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::uintptr_t, Tensor> blocks_;
-};
-
-Blocks& blocks() {
-  static auto* const kept = new Blocks;  // outlives the devices, which end with the process
-  return *kept;
-}
-
-// A tensor in the block of this address.
 Tensor tensor_at(const void* address, IntList shape, IntList strides, Dtype dtype) {
-  const auto [block, offset] = blocks().find(address);
+  const auto [block, offset] = storage_at(address);
   const auto size = static_cast<std::int64_t>(itemsize(dtype));
   if (!block.defined() || offset % size != 0)
     throw RuntimeFailure(
@@ -86,7 +38,8 @@ struct DeviceAllocator : OrtAllocator {
 
 void* allocate(OrtAllocator* self, std::size_t bytes) noexcept {
   try {
-    return blocks().add(static_cast<DeviceAllocator*>(self)->device, bytes);
+    const auto size = static_cast<std::int64_t>(std::max<std::size_t>(bytes, 1));
+    return give_address(empty_tensor({size}, u8, static_cast<DeviceAllocator*>(self)->device));
   } catch (...) {
     return nullptr;  // ONNX Runtime says how much it asked for
   }
@@ -169,7 +122,7 @@ OrtAllocator* make_allocator(const OrtMemoryInfo* info) {
   allocator->device = Device{static_cast<std::uint32_t>(number)};
   allocator->allocate = allocate;
   allocator->reserve = allocate;
-  allocator->free = [](OrtAllocator*, void* address) { blocks().remove(address); };
+  allocator->free = [](OrtAllocator*, void* address) { take_back_address(address); };
   allocator->info = [](const OrtAllocator* self) {
     return static_cast<const DeviceAllocator*>(self)->memory;
   };

@@ -1,5 +1,5 @@
 // Memory of devices that the host cannot read, as ONNX Runtime has it: it knows memory by addresses, to which it may add, and which
-// it looks up nowhere. So each block has a range of addresses that nobody can read or write, and here is the storage behind it.
+// it looks up nowhere (<backplane/runtime/storage_addresses.hpp>).
 #pragma once
 
 #include <cstdint>
