@@ -3,6 +3,7 @@
 // A result depends on the shape alone, never on the number of threads: long reductions are cut into parts
 // whose number follows from the sizes, and the parts are joined in their order.
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "../constants.hpp"
@@ -46,7 +47,7 @@ class Run {
   Run(const Reduction& how, const Call& call, In a, const std::optional<Ints>& dims, Out out)
       : how_(how), call_(call), plan_(a.abi(), out.abi(), dims), in_(data_of<char>(a.abi())),
         out_(data_of<char>(out.abi())),
-        divisor_(how.divides ? static_cast<double>(plan_.reduced.numel) : 1.0) {}
+        divisor_(how.divides ? static_cast<double>(plan_.reduced.numel * plan_.repeats) : 1.0) {}
 
   Status operator()() {
     if (plan_.reduces_rows()) {
@@ -90,8 +91,13 @@ class Run {
       const Position first = at;
       count = std::min({tile_elements, end - i, kept.inner() - at.index[kept.rank - 1]});
       how_.reducer.start(sums, count);
+      const bool is_one_row = kept.inner_stride(0) == 0;
       for (int64_t k = 0; k < count; ++k) {
-        row_part(at, 0, plan_.reduced.numel, sums + k * how_.reducer.accumulator_bytes);
+        char* sum = sums + k * how_.reducer.accumulator_bytes;
+        if (k > 0 && is_one_row)
+          std::memcpy(sum, sums, static_cast<size_t>(how_.reducer.accumulator_bytes));
+        else
+          row_part(at, 0, plan_.reduced.numel, sum);
         at.next_outer(kept, kept.rank);
       }
       finish(first, sums, count);
@@ -254,7 +260,21 @@ class Run {
     }
   }
 
-  void finish(const Position& kept, const void* sums, int64_t count) {
+  // Each sum taken in `repeats` times, by doubling.
+  void repeat(char* sums, int64_t count) {
+    alignas(64) char repeated[column_elements * largest_accumulator];
+    how_.reducer.start(repeated, count);
+    for (int64_t times = plan_.repeats;;) {
+      if (times % 2 != 0) how_.reducer.merge(repeated, sums, count);
+      times /= 2;
+      if (times == 0) break;
+      how_.reducer.merge(sums, sums, count);
+    }
+    std::memcpy(sums, repeated, static_cast<size_t>(count * how_.reducer.accumulator_bytes));
+  }
+
+  void finish(const Position& kept, char* sums, int64_t count) {
+    if (plan_.repeats > 1) repeat(sums, count);
     const tile::Space& space = plan_.kept;
     char* out = out_ + kept.offsets[1] * how_.itemsize;
     const int64_t stride = space.inner_stride(1);

@@ -19,6 +19,11 @@ ReductionPlan::ReductionPlan(const bp_tensor& in, const bp_tensor& out,
   reduced.num_operands = 1;
   int out_dim = 0;
   for (int dim = 0; dim < rank; ++dim) {
+    if (goes[dim] && in.dl.strides[dim] == 0 && in.dl.shape[dim] > 1 && !in_order) {
+      repeats *= in.dl.shape[dim];
+      if (keeps_dims) ++out_dim;
+      continue;
+    }
     tile::Space& space = goes[dim] ? reduced : kept;
     space.shape[space.rank] = in.dl.shape[dim];
     space.strides[0][space.rank] = in.dl.strides[dim];
@@ -37,6 +42,7 @@ ReductionPlan::ReductionPlan(const bp_tensor& in, const bp_tensor& out,
 
 bool ReductionPlan::reduces_rows() const {
   if (kept.numel == 1) return true;
+  if (reduced.numel == 1) return false;
   const int64_t across = std::llabs(kept.inner_stride(0));
   const int64_t along = std::llabs(reduced.inner_stride(0));
   if (along == 0 && across == 1) return false;  // of a row that is repeated: neighbours are faster

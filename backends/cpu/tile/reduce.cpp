@@ -173,63 +173,101 @@ void run_sum_of_floats(void* accumulator, const void* elements, int64_t count) {
 
 // Of f32, four numbers at a time: the product of four is exact to 2^-52 and far from f64's limits, and is looked at once.
 void run_product_of_floats(void* accumulator, const void* elements, int64_t count) {
-  constexpr int64_t width = lanes_of<double>;
+  constexpr int64_t vectors = 4, block = 4 * vectors * wide_lanes;
   const auto* from = static_cast<const float*>(elements);
   double result = *static_cast<double*>(accumulator);
+  const auto least = hn::Set(Wide(), 0x1p-1000);
+  const auto product = [&](hn::Vec<Wide> a, hn::Vec<Wide> b) {
+    const auto ab = hn::Mul(a, b);
+    const auto sign = hn::And(ab, hn::SignBit(Wide()));
+    return hn::IfThenElse(hn::Lt(hn::Abs(ab), least), sign, ab);  // as ProdOfFloats, a NaN stays
+  };
   int64_t i = 0;
-  if (count >= 4 * width) {
-    alignas(64) double lanes[width];
-    std::fill_n(lanes, width, 1.0);
-    for (; i + 4 * width <= count; i += 4 * width) {
-#pragma GCC ivdep
-      for (int64_t j = 0; j < width; ++j) {
-        const float* at = from + i + j;
-        const double left = static_cast<double>(at[0]) * static_cast<double>(at[width]);
-        const double right =
-            static_cast<double>(at[2 * width]) * static_cast<double>(at[3 * width]);
-        lanes[j] = ProdOfFloats::apply(lanes[j], left * right);
+  if (count >= wide_lanes) {
+    hn::Vec<Wide> products[vectors];
+    for (auto& each : products) each = hn::Set(Wide(), 1.0);
+    for (; i + block <= count; i += block) {
+      for (int64_t k = 0; k < vectors; ++k) {
+        const float* at = from + i + 4 * k * wide_lanes;
+        const auto left = hn::Mul(load_wide(at), load_wide(at + wide_lanes));
+        const auto right = hn::Mul(load_wide(at + 2 * wide_lanes), load_wide(at + 3 * wide_lanes));
+        products[k] = product(products[k], hn::Mul(left, right));
       }
     }
-    const auto take_in = [&](int64_t size) {
-#pragma GCC ivdep
-      for (int64_t j = 0; j < size; ++j)
-        lanes[j] = ProdOfFloats::apply(lanes[j], static_cast<double>(from[i + j]));
-      i += size;
-    };
-    while (i + width <= count) take_in(width);
-    take_in(count - i);
-    fold<ProdOfFloats, width / 2>(lanes);
-    result = ProdOfFloats::apply(result, lanes[0]);
+    for (; i + wide_lanes <= count; i += wide_lanes)
+      products[0] = product(products[0], load_wide(from + i));
+    for (int64_t half = vectors / 2; half > 0; half /= 2)
+      for (int64_t k = 0; k < half; ++k) products[k] = product(products[k], products[k + half]);
+    alignas(64) double lanes[wide_lanes];
+    hn::Store(products[0], Wide(), lanes);
+    for (const double lane : lanes) result = ProdOfFloats::apply(result, lane);
   }
   for (; i < count; ++i) result = ProdOfFloats::apply(result, static_cast<double>(from[i]));
   *static_cast<double*>(accumulator) = result;
 }
 
+using Single = hn::ScalableTag<float>;
+constexpr auto single_lanes = static_cast<int64_t>(hn::MaxLanes(Single()));
+
+HWY_INLINE hn::Vec<Single> load_bf16(const BFloat16* from) {
+  const hn::RebindToUnsigned<Single> bits;
+  const hn::Rebind<uint16_t, Single> halves;
+  const auto loaded = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(from));
+  return hn::BitCast(Single(), hn::ShiftLeft<16>(hn::PromoteTo(bits, loaded)));
+}
+
 // Of bf16: so few numbers of eight digits lose nothing to speak of in f32, whose sums are then added up in f64. Where f32 is
-// exceeded, f64 takes all of them.
-void run_bf16_sum(void* accumulator, const void* elements, int64_t count) {
-  constexpr int64_t width = 64, block = 16 * width;
+// exceeded, or squares are lost below its range, f64 takes all of them.
+template <class Term> void run_bf16_sum(void* accumulator, const void* elements, int64_t count) {
+  constexpr int64_t vectors = 8, width = vectors * single_lanes, block = 16 * width;
+  constexpr float least = std::is_same_v<Term, Squared> ? 0x1p-100f : 0.0f;
   const auto* from = static_cast<const BFloat16*>(elements);
   double result = *static_cast<double*>(accumulator);
+  const int64_t whole = count / single_lanes * single_lanes;
   const auto add_each = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) result += static_cast<float>(from[i]);
+    for (int64_t i = begin; i < end; ++i)
+      result += Term::of(static_cast<double>(static_cast<float>(from[i])));
   };
-  const int64_t whole = count / width * width;
   for (int64_t i = 0; i < whole; i += block) {
     const int64_t end = std::min(whole, i + block);
-    alignas(64) float lanes[width] = {};
-    for (int64_t k = i; k < end; k += width) {
-#pragma GCC ivdep
-      for (int64_t j = 0; j < width; ++j) lanes[j] += static_cast<float>(from[k + j]);
-    }
-    fold<Sum, width / 2>(lanes);
-    if (std::isfinite(lanes[0]))
-      result += lanes[0];
+    hn::Vec<Single> sums[vectors];
+    for (auto& sum : sums) sum = hn::Zero(Single());
+    int64_t at = i;
+    for (; at + width <= end; at += width)
+      for (int64_t k = 0; k < vectors; ++k)
+        sums[k] = hn::Add(sums[k], Term::of(load_bf16(from + at + k * single_lanes)));
+    for (; at < end; at += single_lanes) sums[0] = hn::Add(sums[0], Term::of(load_bf16(from + at)));
+    for (int64_t half = vectors / 2; half > 0; half /= 2)
+      for (int64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
+    const float sum = hn::GetLane(hn::SumOfLanes(Single(), sums[0]));
+    if (std::isfinite(sum) && (least == 0 || sum >= least))
+      result += sum;
     else
       add_each(i, end);
   }
   add_each(whole, count);
   *static_cast<double*>(accumulator) = result;
+}
+
+// Of as many rows of bf16 as are taken in together: their sum in f32, which loses nothing to speak of, is of their quarters, which
+// cannot exceed it. Returns where it ended.
+HWY_INLINE int64_t take_in_bf16(double* to, const BFloat16* const* rows, int64_t begin,
+                                int64_t end) {
+  static_assert(rows_together == 4);
+  const auto quarter = hn::Set(Single(), 0.25f);
+  const auto four = hn::Set(Wide(), 4.0);
+  for (; begin + single_lanes <= end; begin += single_lanes) {
+    auto sum = hn::Mul(load_bf16(rows[0] + begin), quarter);
+    for (int k = 1; k < rows_together; ++k)
+      sum = hn::MulAdd(load_bf16(rows[k] + begin), quarter, sum);
+    alignas(64) float sums[single_lanes];
+    hn::Store(sum, Single(), sums);
+    for (int64_t k = 0; k < single_lanes; k += wide_lanes) {
+      double* at = to + begin + k;
+      hn::StoreU(hn::MulAdd(load_wide(sums + k), four, hn::LoadU(Wide(), at)), Wide(), at);
+    }
+  }
+  return begin;
 }
 
 template <class Op, class Term, int num_rows, class T, class A>
@@ -241,6 +279,9 @@ HWY_INLINE void take_in(A* to, const T* const* rows, int64_t begin, int64_t end)
       hn::StoreU(sum, Wide(), to + begin);
     }
   }
+  if constexpr (std::is_same_v<Term, AsItIs> && std::is_same_v<T, BFloat16> &&
+                num_rows == rows_together)
+    begin = take_in_bf16(to, rows, begin, end);
 #pragma GCC ivdep
   for (int64_t i = begin; i < end; ++i) {
     A sum = to[i];
@@ -359,8 +400,9 @@ Table make_table() {
   Table table;
   add_totals<Sum>(table.reducers[static_cast<uint32_t>(Reduce::sum)]);
   table.reducers[static_cast<uint32_t>(Reduce::sum)][BP_BF16] = {
-      sizeof(double),     start<Sum, double>,   run_bf16_sum, columns<Sum, BFloat16, double>,
-      merge<Sum, double>, finish<float, double>};
+      sizeof(double),       start<Sum, double>,
+      run_bf16_sum<AsItIs>, columns<Sum, BFloat16, double>,
+      merge<Sum, double>,   finish<float, double>};
   add_totals<Prod>(table.reducers[static_cast<uint32_t>(Reduce::prod)]);
   add_total<ProdOfFloats, float, double>(table.reducers[static_cast<uint32_t>(Reduce::prod)],
                                          BP_F32);
@@ -369,6 +411,10 @@ Table make_table() {
   add_root<float>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F32);
   table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)][BP_F32].run =
       run_sum_of_floats<Squared>;
+  table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)][BP_BF16] = {
+      sizeof(double),        start<Sum, double>,
+      run_bf16_sum<Squared>, columns<Sum, BFloat16, double, Squared>,
+      merge<Sum, double>,    finish_root<float, double>};
   add_root<double>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F64);
   add_extremes<Max>(table.reducers[static_cast<uint32_t>(Reduce::max)]);
   add_extremes<Min>(table.reducers[static_cast<uint32_t>(Reduce::min)]);

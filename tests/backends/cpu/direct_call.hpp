@@ -211,6 +211,7 @@ class CpuPlugin {
     self_ = this;
     for (const char* name : {"matmul",
                              "bmm",
+                             "norm",
                              "gather",
                              "index_select",
                              "scatter_add",

@@ -107,6 +107,11 @@ const std::vector<Case>& cases() {
       {{3, 1, 65}, {}},
       {{2, 3, 4, 5}, {60, 1, 15, 3}},
       {{33, 513}, {1026, 2}},
+      {{4, 5, 6}, {6, 0, 1}},
+      {{4, 5, 6}, {0, 1, 0}},
+      {{6, 5}, {0, 0}},
+      {{130, 20}, {0, 1}},
+      {{20, 130}, {1, 0}},
   };
   return all;
 }
@@ -295,6 +300,88 @@ TEST(Reduction, sums_of_bf16_may_exceed_f32_on_the_way) {
       a.at<uint16_t>(i) = i < large ? 0x7f00 : i < 2 * large ? 0xff00 : 0x3f80;
     run("sum", {value(a), value(Sizes{0}), value(false), none()}, {&out});
     EXPECT_EQ(get_number(out, BP_BF16, 0), ones) << target;
+  });
+}
+
+TEST(Reduction, sums_of_bf16_columns_may_exceed_f32_on_the_way) {
+  for_each_target([](const std::string& target) {
+    constexpr int64_t rows = 9, columns = 37;
+    Data a(BP_BF16, {rows, columns}), out(BP_BF16, {columns});
+    for (int64_t i = 0; i < a.numel(); ++i) {
+      const int64_t row = i / columns;
+      a.at<uint16_t>(i) = row < 4 ? 0x7f00 : row < 8 ? 0xff00 : 0x3f80;
+    }
+    run("sum", {value(a), value(Sizes{0}), value(false), none()}, {&out});
+    for (int64_t i = 0; i < columns; ++i) EXPECT_EQ(get_number(out, BP_BF16, i), 1) << target << i;
+  });
+}
+
+// A NaN is near a NaN alone, and an infinity the same one.
+bool is_near(double got, double truth, double tolerance) {
+  if (std::isnan(truth) || std::isinf(truth))
+    return std::isnan(truth) ? std::isnan(got) : got == truth;
+  return std::fabs(got - truth) <= std::fabs(truth) * tolerance;
+}
+
+// Squares leave the range of f32 on both sides; a NaN and an infinity stay what they are.
+TEST(Reduction, norms_of_bf16_have_squares_in_the_range_of_f64) {
+  for_each_target([](const std::string& target) {
+    for (int64_t size : {1, 7, 8, 63, 64, 65, 1023, 1025, 3000}) {
+      for (double number : {0.0, 1.5, 0x1p100, 0x1p-100, 0x1p-120, double{INFINITY}, double{NAN}}) {
+        for (const bool everywhere : {true, false}) {
+          Data a(BP_BF16, {size, 2}), out(BP_BF16, {}), down(BP_BF16, {2});
+          double squares = 0, first = 0;
+          for (int64_t i = 0; i < 2 * size; ++i) {
+            const double x = everywhere || i == size ? number : i % 3 == 0 ? -1 : 0.5;
+            set_number(a, BP_BF16, i, x);
+            squares += x * x;
+            if (i % 2 == 0) first += x * x;
+          }
+          run("norm", {value(a), value(2.0), none(), value(false)}, {&out});
+          run("norm", {value(a), value(2.0), value(Sizes{0}), value(false)}, {&down});
+          EXPECT_TRUE(is_near(get_number(out, BP_BF16, 0), std::sqrt(squares), 4e-3))
+              << target << size;
+          EXPECT_TRUE(is_near(get_number(down, BP_BF16, 0), std::sqrt(first), 4e-3))
+              << target << size;
+        }
+      }
+    }
+  });
+}
+
+// Dimensions along which an element is repeated are not walked: what follows must count it as often.
+TEST(Reduction, repeated_elements_count_as_often_as_they_are_repeated) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for_each_target([&](const std::string& target) {
+    for (int64_t times : {2, 3, 7, 1000, 100003}) {
+      for (double number : {1.0, -1.0, 0.0, 1.00001, -2.0, 0.5, double{INFINITY}, nan}) {
+        Data a(BP_F32, {times, 3}, {0, 1}), product(BP_F32, {3}), all(BP_F32, {}),
+            largest(BP_F32, {}), root(BP_F32, {});
+        const double others[] = {2, number, -1};
+        double squares = 0;
+        for (int64_t i = 0; i < 3; ++i) {
+          a.at<float>(i) = static_cast<float>(others[i]);
+          squares += static_cast<double>(times) * a.at<float>(i) * a.at<float>(i);
+        }
+        run("prod", {value(a), value(Sizes{0}), value(false)}, {&product});
+        run("sum", {value(a), none(), value(false), none()}, {&all});
+        run("max", {value(a), none(), value(false)}, {&largest});
+        run("norm", {value(a), value(2.0), none(), value(false)}, {&root});
+        for (int64_t i = 0; i < 3; ++i) {
+          const double power = std::pow(a.at<float>(i), static_cast<double>(times));
+          const double truth = std::fabs(power) > 1e38    ? power * INFINITY
+                               : std::fabs(power) < 1e-44 ? 0
+                                                          : power;
+          EXPECT_TRUE(is_near(product.at<float>(i), truth, 1e-6))
+              << target << times << " " << power;
+        }
+        const double x = a.at<float>(1), most = std::isnan(x) ? x : std::max(2.0, x);
+        EXPECT_TRUE(is_near(all.at<float>(0), static_cast<double>(times) * (2 + x - 1), 1e-6))
+            << target << x;
+        EXPECT_TRUE(is_near(largest.at<float>(0), most, 0)) << target << times << " " << x;
+        EXPECT_TRUE(is_near(root.at<float>(0), std::sqrt(squares), 1e-6)) << target << x;
+      }
+    }
   });
 }
 
