@@ -123,6 +123,9 @@ inline constexpr int64_t batch_norm_row = 16;
 // Multiplications, and uses of each element, from which factors whose lines collide in the cache are copied apart (Zen 3: 512 by 256 by
 // 1024 of f32 takes 2.2 ms after it and 4.0 ms before, and 384 by 1024 by columns by 384 3.5 and 4.2 ms).
 inline constexpr int64_t spread_work = 1 << 24, spread_reuse = 128;
+// Rows up to which a product of f32 reads the right factor once for all of them, its columns and terms from which that was
+// measured, and columns that stay in the first cache meanwhile (Zen 3).
+inline constexpr int64_t few_rows = 8, few_rows_side = 32, few_rows_columns = 1024;
 // Sizes from which products of bf16 go to our own code for AMX: below, oneDNN is ahead where the left is by columns (448: 1.2
 // times as fast), and level where not (Xeon).
 inline constexpr int64_t amx_size = 480;

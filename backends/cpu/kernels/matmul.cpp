@@ -17,6 +17,7 @@
 #include "../threads.hpp"
 #include "kernels.hpp"
 #include "matmul_amx.hpp"
+#include "matmul_few_rows.hpp"
 #include "matmul_onednn.hpp"
 #include "matmul_split.hpp"
 #include "onednn.hpp"
@@ -107,6 +108,10 @@ bp_code multiply_by(ProductWay way, const bp_call* call, const Product& p) {
   bp_code code = BP_OK;
   if (way == ProductWay::by_shape && suits_amx(p)) return multiply_by_amx(call, p);
   if (way == ProductWay::by_shape && suits_split(p) && multiply_split(call, p, code)) return code;
+  if (way == ProductWay::by_shape && has_few_rows(p)) {
+    multiply_few_rows(p);
+    return code;
+  }
   if (!multiply_by_onednn(call, p, code, way)) multiply_by_loops(p);
   return code;
 }

@@ -69,6 +69,42 @@ TEST(CpuMatmulF32, takes_factors_whose_lines_collide_in_the_cache) {
                              "lines that collide");
 }
 
+// Which read the right factor once for all rows: every number of them, and edges of vectors, of pieces of columns and of rows that are
+// taken in together, up to where oneDNN takes over.
+TEST(CpuMatmulF32, is_right_for_a_few_rows) {
+  const std::pair<Order, const char*> orders[] = {
+      {Order::rows, "rows"}, {Order::rows_with_gaps, "gaps"}, {Order::columns, "columns"}};
+  for (int64_t m = 1; m <= 10; ++m)
+    for (const auto& [k, n] : std::vector<std::array<int64_t, 2>>{
+             {32, 32}, {33, 71}, {40, 2051}, {39, 1024}, {519, 45}, {64, 1033}, {31, 500}})
+      for (const auto& [a, a_name] : orders)
+        for (const auto& [b, b_name] : orders)
+          expect_close_product(f32_factor(m, k, a, 1), f32_factor(k, n, b, 2), f32_tolerance,
+                               std::string(a_name) + " and " + b_name);
+}
+
+// A number that is none stays in its row, or its column, and a negative zero adds nothing.
+TEST(CpuMatmulF32, keeps_infinities_and_nans_of_a_few_rows_where_they_are) {
+  for (const Order order : {Order::rows, Order::columns})
+    for (int64_t m = 2; m <= 8; ++m) {
+      constexpr int64_t k = 45, n = 77;
+      Data a = f32_factor(m, k, Order::rows, 1), b = f32_factor(k, n, order, 2),
+           out(BP_F32, {m, n});
+      a.at<float>((m - 1) * k + k - 1) = f32_infinity;
+      b.at<float>(3 * n + n - 1) = NAN;
+      run("matmul", {value(a), value(b)}, {&out});
+      for (int64_t i = 0; i < m * n; ++i) {
+        const float got = out.at<float>(i);
+        if (i % n == n - 1)
+          EXPECT_TRUE(std::isnan(got)) << i;
+        else if (i / n == m - 1)
+          EXPECT_TRUE(std::isinf(got)) << i;
+        else
+          EXPECT_TRUE(std::isfinite(got)) << i;
+      }
+    }
+}
+
 TEST(CpuMatmulF32, multiplies_batches_as_it_does_each) {
   constexpr int64_t size = 250;
   Data a(BP_F32, {3, size, size});
