@@ -5,11 +5,13 @@
 #include <cstring>
 
 #include "../constants.hpp"
+#include "rounding.hpp"
 #include "tensor_view.hpp"
 #include "threads.hpp"
 #include "tile/move.hpp"
 #include "tile/program.hpp"
 #include "tile/space.hpp"
+#include "tile/transpose.hpp"
 
 namespace bp::cpu::tile {
 
@@ -28,6 +30,9 @@ void write_number(void* to, uint32_t dtype, double number) {
 namespace {
 
 constexpr int64_t line_bytes = 64;  // of a cache
+// Inputs that are turned block by block, and columns of a block.
+constexpr int turned_inputs = 2;
+constexpr int64_t most_turned_columns = constants::turned_columns_bytes / 4;
 
 void write_value(void* to, uint32_t dtype, const bp_value& number) {
   if (number.tag == BP_DOUBLE) return write_number(to, dtype, number.u.f);
@@ -270,10 +275,13 @@ class LargeRun {
     const bool long_rows = space_.inner_stride(0) == 1 &&
                            space_.inner() * itemsizes_[0] >= constants::streamed_row_bytes;
     streams_ = !in_place && long_rows && worth_streaming(bytes);
+    find_turned();
   }
 
   void run() {
-    if (space_.rank == 1 || space_.inner() >= constants::row_of_tiles) {
+    if (num_turned_ > 0) {
+      run_turned();
+    } else if (space_.rank == 1 || space_.inner() >= constants::row_of_tiles) {
       run_rows();
     } else {
       parallel_for(space_.numel, program_.grain,
@@ -374,6 +382,85 @@ class LargeRun {
     }
   }
 
+  // ---- Inputs that run along another dimension than the result: read in place, each of their lines would be fetched for one element
+
+  void find_turned() {
+    const int last = space_.rank - 1;
+    if (space_.inner_stride(0) != 1 || space_.inner() < constants::row_of_tiles) return;
+    for (int i = 0; i < program_.num_inputs && num_turned_ < turned_inputs; ++i) {
+      if (operand_[i] < 0) continue;
+      const int64_t* const strides = space_.strides[operand_[i]];
+      if (strides[last] == 0 || strides[last] == 1) continue;
+      // Of 8 bytes it takes 1.5 times as long as reading in place, of 2 and 4 a half to a quarter (Zen 3).
+      if (line_bytes / itemsizes_[operand_[i]] <= constants::turned_side) continue;
+      for (int dim = 0; dim < last; ++dim) {
+        const bool is_other = num_turned_ > 0 && dim != turned_dim_;
+        if (strides[dim] != 1 || space_.shape[dim] < constants::turned_side || is_other) continue;
+        turned_dim_ = dim;
+        turned_[num_turned_++] = i;
+        turned_itemsize_ = std::max(turned_itemsize_, itemsizes_[operand_[i]]);
+        break;
+      }
+    }
+  }
+
+  struct Block {
+    int64_t row, column, rows, columns;
+  };
+
+  void run_turned() {
+    Space outer = space_;
+    const int64_t rows = space_.shape[turned_dim_], columns = space_.inner();
+    outer.shape[turned_dim_] = outer.shape[space_.rank - 1] = 1;
+    const int64_t block_rows = constants::turned_rows_bytes / turned_itemsize_;
+    const int64_t block_columns = std::min({columns, program_.tile, most_turned_columns});
+    const int64_t down = divide_up(rows, block_rows), across = divide_up(columns, block_columns);
+    const int64_t grain = std::max<int64_t>(1, program_.grain / (block_rows * block_columns));
+    parallel_for(
+        space_.numel / (rows * columns) * down * across, grain, [&](int64_t begin, int64_t end) {
+          Machine machine(program_, call_, block_columns, repeated_);
+          Position at;
+          for (int64_t i = begin; i < end; ++i) {
+            at.seek(outer, i / (down * across));
+            const int64_t row = i % down * block_rows, column = i / down % across * block_columns;
+            turned_block(machine, at,
+                         {row, column, std::min(block_rows, rows - row),
+                          std::min(block_columns, columns - column)});
+          }
+          if (streams_) finish_streaming();
+        });
+  }
+
+  void turned_block(Machine& machine, Position at, const Block& block) {
+    alignas(64) char turned[turned_inputs][constants::turned_rows_bytes * most_turned_columns];
+    const char* inputs[max_inputs] = {};
+    for (int k = 0; k < space_.num_operands; ++k)
+      at.offsets[k] += block.row * space_.strides[k][turned_dim_];
+    for (int k = 0; k < num_turned_; ++k) {
+      const int operand = operand_[turned_[k]];
+      inputs[turned_[k]] = turned[k];
+      transpose({turned[k], element(operand, at, block.column), block.columns,
+                 space_.inner_stride(operand), block.rows, block.columns, itemsizes_[operand],
+                 false});
+    }
+    for (int64_t row = 0; row < block.rows; ++row) {
+      for (int i = 0; i < program_.num_inputs; ++i) {
+        const int operand = operand_[i];
+        if (inputs[i] != nullptr)
+          machine.read(i, inputs[i] + row * block.columns * itemsizes_[operand], 1, block.columns);
+        else if (operand >= 0)
+          machine.read(i, element(operand, at, block.column), space_.inner_stride(operand),
+                       block.columns);
+      }
+      char* const out = element(0, at, block.column);
+      if (streams_)
+        stream(out, machine.execute(nullptr, block.columns), block.columns * itemsizes_[0]);
+      else
+        machine.execute(out, block.columns);
+      for (int k = 0; k < space_.num_operands; ++k) at.offsets[k] += space_.strides[k][turned_dim_];
+    }
+  }
+
   char* element(int operand, const Position& at, int64_t i) const {
     return bases_[operand] +
            (at.offsets[operand] + i * space_.inner_stride(operand)) * itemsizes_[operand];
@@ -392,6 +479,9 @@ class LargeRun {
   uint32_t repeated_ = 0;          // bits: inputs that are one element in each row
   bool are_in_place_ = false;  // the result's rows are runs, and the inputs' runs or one element
   bool streams_ = false;
+  int turned_dim_ = 0, num_turned_ = 0;
+  int turned_[turned_inputs];  // inputs whose elements are neighbours along turned_dim_
+  int64_t turned_itemsize_ = 1;
 };
 
 // Everything in one run, on this thread. Apart from `run`, whose stack stays small.

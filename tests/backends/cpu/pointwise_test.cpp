@@ -115,6 +115,42 @@ TEST(Pointwise, every_layout) {
   }
 }
 
+// Inputs that run along another dimension than the result are turned block by block: edges of blocks, two of one call, one more than
+// are turned, masks beside numbers, and results so large that they go past the caches.
+TEST(Pointwise, inputs_that_run_across_the_result) {
+  for_each_target([](const std::string&) {
+    for (const Sizes& shape : {Sizes{8, 128}, Sizes{33, 129}, Sizes{7, 300}, Sizes{65, 1100},
+                               Sizes{1, 200}, Sizes{2, 41, 513}}) {
+      const size_t rank = shape.size();
+      const int64_t rows = shape[rank - 2], columns = shape[rank - 1];
+      const Sizes across = rank == 2 ? Sizes{1, rows} : Sizes{rows * columns, 1, rows};
+      const Sizes apart = rank == 2 ? Sizes{1, rows + 3} : Sizes{0, 1, rows + 3};
+      for (uint32_t dtype : {BP_F32, BP_BF16, BP_I64, BP_U8}) {
+        const Data a = numbers(dtype, Data(dtype, shape, across), 3),
+                   b = numbers(dtype, Data(dtype, shape), 8),
+                   c = numbers(dtype, Data(dtype, shape, apart), 1);
+        expect_binary("sub", dtype, a, b,
+                      [=](double x, double y) {
+                        return dtype == BP_U8 ? static_cast<uint8_t>(x - y) : x - y;
+                      },
+                      dtype, {value(1)});
+        expect_binary(
+            "maximum", dtype, a, c, [](double x, double y) { return std::max(x, y); }, dtype);
+        expect_binary("lt", dtype, b, c, std::less<>(), BP_BOOL);
+        Data mask = numbers(BP_BOOL, Data(BP_BOOL, shape, across), 0), left = a, right = c,
+             out(dtype, shape);
+        run("where", {value(mask), value(left), value(right)}, {&out});
+        for (int64_t i = 0; i < out.numel(); ++i)
+          ASSERT_EQ(get_number(out, dtype, i),
+                    get_number(mask.at<uint8_t>(i) != 0 ? left : right, dtype, i));
+      }
+    }
+  });
+  const Sizes large = {1403, 1801};
+  expect_binary("add", BP_F32, numbers(BP_F32, Data(BP_F32, large, {1, 1403}), 2),
+                numbers(BP_F32, Data(BP_F32, large), 9), std::plus<>(), BP_F32, {value(1)});
+}
+
 TEST(Pointwise, writes_into_any_strides) {
   for (uint32_t dtype : {BP_F32, BP_I16, BP_BF16}) {
     for (const Sizes& strides : {Sizes{1, 40}, Sizes{600, 2}, Sizes{1000, 3}}) {
