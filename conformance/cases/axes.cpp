@@ -8,8 +8,8 @@
 #include <backplane/samples/row_facts.hpp>
 
 #include "inputs/draft_problem.hpp"
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {

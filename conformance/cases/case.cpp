@@ -1,12 +1,15 @@
-// Names of cases: written, and read back.
+// Names of cases: written, read back, and which arguments the text of the shape asks for.
 #include "cases/case.hpp"
 
 #include <charconv>
+#include <map>
 
 #include <backplane/tensor/error.hpp>
 
 #include "cases/classify.hpp"
-#include "inputs/element.hpp"
+#include "inputs/draft_problem.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {
@@ -99,6 +102,262 @@ Case read_case(std::string_view name) {
     read_row(name, rest, one);
   classify(one);
   return one;
+}
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+using Settings = std::map<std::string, std::string>;
+
+bool read_whole(std::string_view text, std::int64_t& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+bool read_real(std::string_view text, double& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bp_value whole_value(std::uint32_t tag, std::int64_t whole) {
+  bp_value value{};
+  value.tag = tag;
+  value.u.i = whole;
+  return value;
+}
+
+bp_value read_number(const Case& one, const std::string& text) {
+  if (text == "true" || text == "false") return whole_value(BP_BOOLEAN, text == "true");
+  std::int64_t whole = 0;
+  if (read_whole(text, whole)) return whole_value(BP_INT, whole);
+  bp_value value{};
+  value.tag = BP_DOUBLE;
+  if (!read_real(text, value.u.f)) refuse_case(one, "'" + text + "' is not a number");
+  return value;
+}
+
+// "b2x3m17k65n4" as the shapes of two factors.
+bool read_product(std::string_view text, std::vector<std::string>& shapes) {
+  const std::size_t m = text.find('m'), k = text.find('k'), n = text.find('n');
+  if (m == text.npos || k == text.npos || n == text.npos || m > k || k > n) return false;
+  std::string batch(text.substr(0, m));
+  if (!batch.empty() && batch[0] != 'b') return false;
+  if (!batch.empty()) batch = batch.substr(1) + "x";
+  const std::string rows(text.substr(m + 1, k - m - 1)), inner(text.substr(k + 1, n - k - 1)),
+      columns(text.substr(n + 1));
+  shapes = {batch + rows + "x" + inner, batch + inner + "x" + columns};
+  return true;
+}
+
+std::int64_t size_along(const PlannedTensor& tensor, std::int64_t dim) {
+  const auto rank = static_cast<std::int64_t>(tensor.shape.size());
+  if (rank == 0) return 1;
+  if (dim < 0) dim += rank;
+  return dim >= 0 && dim < rank ? tensor.shape[static_cast<std::size_t>(dim)] : 1;
+}
+
+bool is_index_name(std::string_view name) {
+  return name == "index" || name == "indices";
+}
+
+class TextPlanner {
+ public:
+  TextPlanner(const Case& one, PlannedProblem& plan)
+      : one_(one), plan_(plan), op_(*plan.problem.op) {
+    read_text();
+  }
+
+  void run() {
+    for (const SchemaArgument& argument : op_.schema->arguments) {
+      const auto setting = settings_.find(argument.name);
+      Argument made;
+      if (argument.type == ArgumentType::tensor || argument.type == ArgumentType::tensor_list) {
+        made = tensor_argument(argument, setting == settings_.end() ? "" : setting->second);
+      } else {
+        made.value = setting == settings_.end()
+                         ? usual_value(argument)
+                         : read_setting(one_, argument, setting->second, plan_.problem);
+      }
+      if (setting != settings_.end()) settings_.erase(setting);
+      plan_.problem.arguments.push_back(std::move(made));
+    }
+    if (!settings_.empty())
+      refuse_case(one_,
+                  "'" + settings_.begin()->first + "' is not an argument of " + op_.schema->text);
+    find_index_ends();
+  }
+
+ private:
+  void read_text() {
+    std::vector<std::string> parts = split_text(one_.shape, ':');
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const std::size_t sign = parts[i].find('=');
+      if (sign == std::string::npos)
+        refuse_case(one_, "':" + parts[i] + "' is not ':argument=value'");
+      settings_[parts[i].substr(0, sign)] = parts[i].substr(sign + 1);
+    }
+    if (read_product(parts[0], texts_)) return;
+    if (parts[0].empty() || parts[0][0] != 's')
+      refuse_case(one_, "its shape '" + parts[0] + "' does not begin with s, m or sample:");
+    texts_ = split_text(std::string_view(parts[0]).substr(1), ',');
+  }
+
+  Dtype tensor_dtype(const SchemaArgument& argument, const std::string& setting) const {
+    Dtype dtype = one_.dtype;
+    if (is_index_name(argument.name)) dtype = i64;
+    if (argument.name == "condition") dtype = boolean;
+    if (!setting.empty() && !dtype_of_short_name(setting, dtype))
+      refuse_case(one_, "'" + setting + "' is not a dtype");
+    return dtype;
+  }
+
+  int add_tensor(const std::string& text, Dtype dtype) {
+    PlannedTensor& planned = plan_.tensors.emplace_back();
+    planned.dtype = dtype;
+    if (!read_sizes(text, planned.shape)) refuse_case(one_, "'" + text + "' is not a shape");
+    return static_cast<int>(plan_.tensors.size()) - 1;
+  }
+
+  Argument tensor_argument(const SchemaArgument& argument, const std::string& setting) {
+    Argument made;
+    const bool has_text = next_ < texts_.size();
+    if (!has_text && argument.optional) return made;
+    const std::string text = has_text ? texts_[next_++] : texts_.back();
+    if (text == "-") return made;
+    if (!text.empty() && text[0] == '#') {
+      made.value = read_number(one_, text.substr(1));
+      return made;
+    }
+    const Dtype dtype = tensor_dtype(argument, setting);
+    if (argument.type == ArgumentType::tensor) {
+      made.value.tag = BP_TENSOR;
+      made.tensors = {add_tensor(text, dtype)};
+      return made;
+    }
+    made.value.tag = BP_TENSOR_LIST;
+    for (const std::string& each : split_text(text, '+')) {
+      const std::vector<std::string> counted = split_text(each, '^');
+      std::int64_t count = 1;
+      if (counted.size() > 1 && !read_whole(counted[1], count))
+        refuse_case(one_, "'" + each + "' is not SHAPE^COUNT");
+      for (std::int64_t i = 0; i < count; ++i)
+        made.tensors.push_back(add_tensor(counted[0], dtype));
+    }
+    return made;
+  }
+
+  // What is not said: the default, or something that makes sense.
+  bp_value usual_value(const SchemaArgument& argument) const {
+    const bool takes_tensors = !plan_.tensors.empty();
+    switch (argument.type) {
+      case ArgumentType::device: return whole_value(BP_DEVICE, 0);
+      case ArgumentType::dtype:
+        if (argument.optional && takes_tensors) return {};
+        return whole_value(BP_DTYPE, index(takes_tensors ? f32 : one_.dtype));
+      default: break;
+    }
+    if (argument.has_default || argument.optional) return argument.default_value;
+    if (argument.type == ArgumentType::real) return Scalar(0.5).value();
+    if (argument.type == ArgumentType::boolean) return whole_value(BP_BOOLEAN, 0);
+    if (argument.name == "min")
+      return whole_value(BP_INT, is_signed_integer(one_.dtype) || is_floating(one_.dtype) ? -1 : 1);
+    if (argument.name == "max" || argument.name == "fill_value") return whole_value(BP_INT, 2);
+    if (argument.type == ArgumentType::integer || argument.type == ArgumentType::scalar)
+      return whole_value(BP_INT, argument.name == "k" ? 2 : 0);
+    refuse_case(one_, "it does not say '" + argument.name + "'");
+  }
+
+  std::int64_t whole_argument(std::string_view name, std::int64_t otherwise) const {
+    const int place = op_.schema->find(name);
+    if (place < 0) return otherwise;
+    const bp_value& value = plan_.problem.arguments[static_cast<std::size_t>(place)].value;
+    return value.tag == BP_INT ? value.u.i : otherwise;
+  }
+
+  void find_index_ends() {
+    for (std::size_t i = 0; i < plan_.problem.arguments.size(); ++i) {
+      const Argument& argument = plan_.problem.arguments[i];
+      const bool is_class = i == 0 && op_.schema->find("num_classes") >= 0;
+      if (!is_class && !is_index_name(op_.schema->arguments[i].name)) continue;
+      for (const int tensor : argument.tensors) {
+        PlannedTensor& planned = plan_.tensors[static_cast<std::size_t>(tensor)];
+        const std::int64_t classes = whole_argument("num_classes", -1);
+        planned.index_end = is_class ? (classes > 0 ? classes : 5)
+                                     : size_along(plan_.tensors[0], whole_argument("dim", 0));
+      }
+    }
+  }
+
+  const Case& one_;
+  PlannedProblem& plan_;
+  Operator& op_;
+  std::vector<std::string> texts_;
+  Settings settings_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+void refuse_case(const Case& one, const std::string& why) {
+  throw_error(ErrorClass::bad_argument, "case '" + name_of(one) + "': " + why);
+}
+
+std::vector<std::string> split_text(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == text.npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool read_sizes(std::string_view text, Sizes& out) {
+  out.clear();
+  if (text.empty()) return true;
+  for (const std::string& part : split_text(text, 'x')) {
+    std::int64_t size = 0;
+    if (!read_whole(part, size)) return false;
+    out.push_back(size);
+  }
+  return true;
+}
+
+bp_value read_setting(const Case& one, const SchemaArgument& argument, const std::string& text,
+                      Problem& problem) {
+  if (text == "none") return {};
+  bp_value value{};
+  switch (argument.type) {
+    case ArgumentType::integer_list: {
+      Sizes& list = problem.lists.emplace_back();
+      if (!read_sizes(text, list)) refuse_case(one, "'" + text + "' is not a list of integers");
+      value.tag = BP_INT_LIST;
+      value.aux = static_cast<std::uint32_t>(list.size());
+      value.u.ptr = list.data();
+      return value;
+    }
+    case ArgumentType::string: {
+      const std::string& kept = problem.strings.emplace_back(text);
+      value.tag = BP_STRING;
+      value.aux = static_cast<std::uint32_t>(kept.size());
+      value.u.ptr = kept.data();
+      return value;
+    }
+    case ArgumentType::dtype: {
+      Dtype dtype = f32;
+      if (!dtype_of_short_name(text, dtype)) refuse_case(one, "'" + text + "' is not a dtype");
+      return whole_value(BP_DTYPE, index(dtype));
+    }
+    case ArgumentType::real: {
+      value = read_number(one, text);
+      if (value.tag != BP_DOUBLE) value = Scalar(static_cast<double>(value.u.i)).value();
+      return value;
+    }
+    default: return read_number(one, text);
+  }
+}
+
+void plan_from_text(const Case& one, PlannedProblem& plan) {
+  TextPlanner(one, plan).run();
 }
 
 }  // namespace bp::conform

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {

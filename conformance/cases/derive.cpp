@@ -12,7 +12,7 @@
 #include "cases/classify.hpp"
 #include "cases/cover.hpp"
 #include "cases/special_cases.hpp"
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {

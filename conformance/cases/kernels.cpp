@@ -5,8 +5,8 @@
 
 #include <backplane/tensor/shape.hpp>
 
-#include "inputs/inferred.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cases/special_cases.hpp"
 #include "inputs/draft_problem.hpp"
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {

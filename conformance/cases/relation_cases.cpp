@@ -7,9 +7,9 @@
 
 #include "cases/round_trips.hpp"
 #include "cases/special_cases.hpp"
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
 #include "inputs/parts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {

@@ -4,8 +4,7 @@
 
 #include "cases/axes.hpp"
 #include "inputs/draft_problem.hpp"
-#include "inputs/element.hpp"
-#include "judge/numbers.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {

@@ -1,10 +1,9 @@
 // A call as a kernel gets it, from the call that an application makes.
 #include <algorithm>
 
-#include "inputs/inferred.hpp"
-#include "inputs/layouts.hpp"
 #include "inputs/problem.hpp"
-#include "judge/evaluation.hpp"
+#include "judge/bounds.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

@@ -10,7 +10,7 @@
 #include <backplane/samples/samples.hpp>
 
 #include "inputs/draft_problem.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
 #include "judge/expected.hpp"
 
 namespace bp::conform {

@@ -7,9 +7,9 @@
 #include <backplane/tensor/error.hpp>
 #include <backplane/tensor/views.hpp>
 
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "judge/bounds.hpp"
 #include "judge/calls.hpp"
-#include "judge/evaluation.hpp"
 
 namespace bp::conform {
 namespace {

@@ -1,14 +1,88 @@
-// The axis of values: what the elements of an argument are, by a name, a seed and the element's place.
+// The numbers that elements hold: the formats of dtypes, numbers as bytes and back, and the axis of values: what the
+// elements of an argument are, by a name, a seed and the element's place.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
+#include <vector>
 
-#include "inputs/element.hpp"
-#include "inputs/problem.hpp"
+#include <backplane/tensor/dtype.hpp>
 
 namespace bp::conform {
+
+// A floating format; of a complex dtype that of its parts.
+struct FloatingFormat {
+  int digits = 24;           // of the significand, the leading one counted
+  int lowest_exponent = 0;   // of normal numbers: the smallest is 2^lowest_exponent
+  int highest_exponent = 0;  // the largest numbers are below 2^(highest_exponent + 1)
+
+  int fraction_digits() const { return digits - 1; }
+  double unit_roundoff() const;  // half a unit in the last place of 1
+  double smallest_normal() const;
+  double smallest() const;         // the smallest above 0
+  double overflow() const;         // the power of two behind the largest
+  double ulp(double value) const;  // the distance of neighbours where `value` lies
+};
+FloatingFormat format_of(Dtype dtype);
+// The format that a row computes 16-bit numbers in is f32, else the dtype's own.
+FloatingFormat compute_format(Dtype dtype);
+
+inline bool holds_whole_numbers(Dtype dtype) {
+  return is_integral(dtype) || dtype == boolean;
+}
+inline bool has_fractions(Dtype dtype) {
+  return !holds_whole_numbers(dtype);
+}
+// float64, complex128, or for integers and bools themselves.
+Dtype wide_dtype(Dtype dtype);
+// Doubles that an element of the dtype becomes: 2 for complex numbers.
+inline std::size_t parts_of(Dtype dtype) {
+  return is_complex(dtype) ? 2 : 1;
+}
+
+// Elements as doubles; integers above 2^53 lose bits. Complex numbers are pairs.
+void to_doubles(const void* bytes, std::size_t count, Dtype dtype, double* out);
+std::vector<double> to_doubles(const void* bytes, std::size_t count, Dtype dtype);
+// The nearest number of the dtype's format, as a double; what is too large becomes infinite.
+double rounded_to(double value, Dtype dtype);
+
+// What an element is made of. Integers and bools take `whole`, all others the doubles.
+struct Number {
+  double real = 0, imaginary = 0;
+  std::int64_t whole = 0;
+
+  static Number of(double real, double imaginary = 0) {
+    return {real, imaginary, static_cast<std::int64_t>(real)};
+  }
+  static Number of_whole(std::int64_t whole) { return {static_cast<double>(whole), 0, whole}; }
+};
+
+// Writes itemsize(dtype) bytes; integers wrap to their width, nonzero is true.
+void store_element(const Number& number, Dtype dtype, unsigned char* at);
+
+// "f32", "bool", "complex64": as names of cases have them.
+std::string_view short_name(Dtype dtype);
+// False if there is no such dtype.
+bool dtype_of_short_name(std::string_view text, Dtype& out);
+
+bool is_signed_integer(Dtype dtype);
+
+// splitmix64: the same numbers everywhere, without state.
+constexpr std::uint64_t mix(std::uint64_t word) {
+  word += 0x9e3779b97f4a7c15ull;
+  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
+  word = (word ^ (word >> 27)) * 0x94d049bb133111ebull;
+  return word ^ (word >> 31);
+}
+constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  return mix(mix(a) ^ b);
+}
+constexpr std::uint64_t hash_text(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  return mix(hash);
+}
 
 // The names that there are:
 //   own       the sample's own values             normal    numbers of both signs around 1, all digits used

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 #include "judge/bounds.hpp"
 
 namespace bp::conform {

@@ -1,21 +1,101 @@
 #include "judge/calls.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <mutex>
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/dispatcher/call.hpp>
+#include <backplane/dispatcher/transfer.hpp>
+#include <backplane/loading/environment.hpp>
+#include <backplane/loading/loader.hpp>
+#include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generator.hpp>
 #include <backplane/runtime/stream.hpp>
+#include <backplane/samples/row_facts.hpp>
+#include <backplane/tensor/check.hpp>
+#include <backplane/tensor/error.hpp>
 #include <backplane/tensor/views.hpp>
 
+#include "inputs/values.hpp"
+#include "judge/bounds.hpp"
 #include "judge/expected.hpp"
-#include "judge/numbers.hpp"
 
 namespace bp::conform {
+namespace {
+
+// Classes are counted where nobody says how many there are, and rows whose shape depends on data refuse what has no values.
+bool rule_reads_values(const Problem& problem) {
+  if (const int place = problem.op->schema->find("num_classes"); place >= 0) {
+    const auto at = static_cast<std::size_t>(place);
+    return at >= problem.arguments.size() || problem.arguments[at].value.u.i == -1;
+  }
+  return (problem.op->flags & BP_OP_SHAPE_DATA) != 0;
+}
+
+Tensor without_memory(const Laid& laid) {
+  // Strides decide layouts alone, and rules do not look at these.
+  return empty_tensor(laid.shape, laid.dtype, meta_device);
+}
+
+void fill_arguments(const Problem& problem, InferredCall& out) {
+  Operator& op = *problem.op;
+  const bool reads = rule_reads_values(problem);
+  for (const Laid& laid : problem.tensors)
+    out.tensors.push_back(reads ? values_of(laid, oracle()) : without_memory(laid));
+  for (const SchemaArgument& argument : op.schema->arguments)
+    out.args.push_back(argument.default_value);
+  for (std::size_t i = 0; i < problem.arguments.size(); ++i) {
+    const Argument& argument = problem.arguments[i];
+    bp_value& value = out.args[i];
+    value = argument.value;
+    if (value.tag == BP_TENSOR || value.tag == BP_TENSOR_LIST)
+      value = tensor_value(argument, out.tensors, out.lists);
+    if (op.schema->arguments[i].type == ArgumentType::real && value.tag == BP_INT)
+      value = Scalar(static_cast<double>(value.u.i)).value();
+  }
+}
+
+}  // namespace
+
+int InferredCall::position_of(const bp_tensor* tensor) const {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (&tensors[i].impl()->abi == tensor) return static_cast<int>(i);
+  return -1;
+}
+
+bool has_rule(const Operator& op) {
+  return op.infer != nullptr;
+}
+
+std::size_t count_results(const Problem& problem) {
+  const std::size_t num_declared = problem.op->schema->returns.size();
+  if (!problem.op->count) return num_declared;
+  InferredCall call;
+  fill_arguments(problem, call);
+  try {
+    return num_results_of(*problem.op, call.args.data(),
+                          static_cast<std::uint32_t>(call.args.size()));
+  } catch (const Error&) {
+    return num_declared;
+  }
+}
+
+void infer_call(const Problem& problem, InferredCall& out) {
+  fill_arguments(problem, out);
+  const auto num_results = static_cast<std::uint32_t>(count_results(problem));
+  std::vector<Tensor> results(num_results);
+  out.inferred = Inferred(num_results);
+  problem.op->infer({*problem.op, out.args.data(), static_cast<std::uint32_t>(out.args.size()),
+                     results.data(), num_results},
+                    out.inferred);
+}
+
 namespace {
 
 std::size_t num_stored(const Laid& laid) {
@@ -41,26 +121,6 @@ bp_value absolute(bp_value value) {
   return value;
 }
 
-// One call's arguments; lists of tensors live here.
-struct BoxedArguments {
-  std::vector<bp_value> values;
-  std::deque<std::vector<const bp_tensor*>> lists;
-};
-
-bp_value tensor_value(const Argument& argument, const std::vector<Tensor>& tensors,
-                      BoxedArguments& boxed) {
-  if (argument.value.tag == BP_TENSOR)
-    return value_of(tensors[static_cast<std::size_t>(argument.tensors[0])]);
-  std::vector<const bp_tensor*>& list = boxed.lists.emplace_back();
-  for_each_listed(argument, [&](int place) {
-    list.push_back(place < 0 ? nullptr : &tensors[static_cast<std::size_t>(place)].impl()->abi);
-  });
-  bp_value value = argument.value;
-  value.aux = static_cast<std::uint32_t>(list.size());
-  value.u.ptr = list.data();
-  return value;
-}
-
 bp_value edited(bp_value value, const SchemaArgument& argument, const CallOptions& options,
                 bool makes_tensors) {
   if (argument.type == ArgumentType::device) return value_of(oracle());
@@ -78,6 +138,23 @@ bp_value edited(bp_value value, const SchemaArgument& argument, const CallOption
 }
 
 }  // namespace
+
+bp_value tensor_value(const Argument& argument, const std::vector<Tensor>& tensors,
+                      TensorLists& lists) {
+  const auto abi_of = [&](int place) {
+    return place < 0 ? nullptr : &tensors[static_cast<std::size_t>(place)].impl()->abi;
+  };
+  bp_value value = argument.value;
+  if (value.tag == BP_TENSOR) {
+    value.u.tensor = abi_of(argument.tensors[0]);
+    return value;
+  }
+  std::vector<const bp_tensor*>& list = lists.emplace_back();
+  for (const int place : listed(argument)) list.push_back(abi_of(place));
+  value.aux = static_cast<std::uint32_t>(list.size());
+  value.u.ptr = list.data();
+  return value;
+}
 
 Tensor laid_out(const Laid& laid) {
   const Tensor storage = storage_of(num_stored(laid), laid.dtype);
@@ -112,16 +189,17 @@ void change_elements(const Tensor& tensor, std::size_t t, const Change& change) 
 std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& tensors,
                              const CallOptions& options) {
   const Operator& op = *problem.op;
-  BoxedArguments boxed;
+  std::vector<bp_value> values;
+  TensorLists lists;
   for (std::size_t i = 0; i < op.schema->arguments.size(); ++i) {
     const SchemaArgument& argument = op.schema->arguments[i];
     const bool is_given = i < problem.arguments.size();
     const std::uint32_t tag = is_given ? problem.arguments[i].value.tag : BP_NONE;
     if (tag == BP_TENSOR || tag == BP_TENSOR_LIST) {
-      boxed.values.push_back(tensor_value(problem.arguments[i], tensors, boxed));
+      values.push_back(tensor_value(problem.arguments[i], tensors, lists));
     } else {
       const bp_value value = is_given ? problem.arguments[i].value : argument.default_value;
-      boxed.values.push_back(edited(value, argument, options, problem.tensors.empty()));
+      values.push_back(edited(value, argument, options, problem.tensors.empty()));
     }
   }
   std::unique_lock<std::mutex> drawing;
@@ -131,7 +209,7 @@ std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& 
     drawing = std::unique_lock(mutex);
     default_generator(oracle()).set_state({options.seed, 0});
   }
-  std::vector<Tensor> results = call_boxed(*problem.op, boxed.values);
+  std::vector<Tensor> results = call_boxed(*problem.op, values);
   // An index out of range comes out here, not in a later call.
   Stream::current(oracle()).synchronize();
   return results;
@@ -157,6 +235,176 @@ std::vector<double> doubles_of(const Tensor& tensor) {
   if (tensor.numel() == 0) return {};
   const Tensor dense = contiguous(tensor);
   return to_doubles(dense.data_ptr(), static_cast<std::size_t>(dense.numel()), dense.dtype());
+}
+
+namespace {
+
+std::string oracle_path() {
+  const std::filesystem::path folder =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::filesystem::path file = "lib/backplane/conformance/libbackplane_oracle.so";
+  // Where plugins lie, or, of a program that was copied, beside it.
+  const std::filesystem::path installed = loading::Environment::current().library_folder /
+                                          "backplane/conformance/libbackplane_oracle.so";
+  for (const std::filesystem::path& place : {installed, folder / ".." / file, folder / file})
+    if (std::filesystem::exists(place)) return std::filesystem::weakly_canonical(place).string();
+  throw_error(ErrorClass::unsupported, "conform: the reference is missing, a plugin at " +
+                                           (folder.parent_path() / file).string() +
+                                           "; install the whole suite");
+}
+
+}  // namespace
+
+Device oracle() {
+  static const Device device = load_plugin(oracle_path()).devices.at(0)->device;
+  return device;
+}
+
+namespace {
+
+// "3 ulp"
+bool read_ulps(std::string_view tolerance, double& ulps) {
+  if (!tolerance.ends_with(" ulp")) return false;
+  ulps = std::strtod(std::string(tolerance).c_str(), nullptr);
+  return true;
+}
+
+// A product, a quotient or a square: of complex numbers that is several roundings.
+bool ends_in_product(const Operator& op) {
+  if (op.num_nodes == 0) return false;
+  const std::uint16_t last = op.nodes[op.num_nodes - 1].code;
+  return last == BP_X_MUL || last == BP_X_DIV;
+}
+
+RuleKind kind_of(const Evaluation& all, Dtype dtype, double& ulps) {
+  const Operator& op = all.op();
+  const std::string_view tolerance = op.tolerance;
+  if (tolerance == "shape") return RuleKind::shape;
+  if (!has_fractions(dtype)) return RuleKind::exact;
+  if (op.decompose_complex && is_complex_function(all.problem)) {
+    if (!read_ulps(tolerance, ulps)) ulps = 0;
+    return RuleKind::functions;
+  }
+  const bool is_expression = op.kind == BP_KIND_POINTWISE && op.num_nodes != 0;
+  if (tolerance == "exact")
+    return is_expression && is_complex(dtype) && ends_in_product(op) ? RuleKind::expression
+                                                                     : RuleKind::exact;
+  if (is_expression) {
+    if (!read_ulps(tolerance, ulps)) ulps = 4;
+    return RuleKind::expression;
+  }
+  if (read_ulps(tolerance, ulps))
+    return all.is(Trait::conditioned) ? RuleKind::conditioned : RuleKind::ulp;
+  return all.is(Trait::sums_products) ? RuleKind::products : RuleKind::conditioned;
+}
+
+// Inputs that the call casts first are rounded to what it computes in, before they are widened.
+std::optional<Dtype> dtype_cast_to(const Problem& problem, Dtype computed) {
+  if (!has_fractions(computed)) return std::nullopt;
+  const bool names_dtype = argument_value(problem, "dtype").tag == BP_DTYPE;
+  for (std::size_t t = 0; t < problem.tensors.size(); ++t)
+    if (names_dtype || !has_fractions(problem.tensors[t].dtype)) return computed;
+  return std::nullopt;
+}
+
+// Is tensor `t` among those that promotion converts? Others, such as indices and conditions, stay as they are.
+bool is_converted(const Problem& problem, std::size_t t) {
+  const Operator& op = *problem.op;
+  for (std::size_t i = 0; i < problem.arguments.size(); ++i)
+    for (const int place : problem.arguments[i].tensors)
+      if (static_cast<std::size_t>(place) == t) return (op.promoted >> i & 1u) != 0;
+  return false;
+}
+
+bool shares_places(const Laid& laid) {
+  std::int64_t elements = 1, places = 1;
+  for (std::size_t d = 0; d < laid.shape.size(); ++d) {
+    elements *= laid.shape[d];
+    places += (laid.shape[d] - 1) * laid.strides[d];
+  }
+  return elements > places;
+}
+
+std::vector<Tensor> wide_inputs(const Problem& problem, std::optional<Dtype> through) {
+  std::vector<Tensor> inputs;
+  for (std::size_t t = 0; t < problem.tensors.size(); ++t)
+    inputs.push_back(
+        laid_out_wide(problem.tensors[t], is_converted(problem, t) ? through : std::nullopt));
+  return inputs;
+}
+
+// Of what comes of the call: its first result, or the first tensor that it writes into.
+Dtype dtype_of_first(const Problem& problem, const std::vector<Tensor>& results) {
+  if (!results.empty()) return results[0].dtype();
+  for (std::size_t i = 0; i < problem.arguments.size(); ++i) {
+    const std::vector<int>& tensors = problem.arguments[i].tensors;
+    if ((problem.op->mutates >> i & 1u) && !tensors.empty())
+      return problem.tensors[static_cast<std::size_t>(tensors[0])].dtype;
+  }
+  return f32;
+}
+
+}  // namespace
+
+std::vector<Tensor> changed_inputs(const Problem& problem, std::optional<Dtype> through,
+                                   const Change& change) {
+  std::vector<Tensor> fresh = wide_inputs(problem, through);
+  for (std::size_t t = 0; t < fresh.size(); ++t) {
+    // Elements that share a place are rounded each for itself: a mean of equal numbers need not be that number.
+    if (shares_places(problem.tensors[t])) fresh[t] = contiguous(fresh[t]);
+    if (!names_something(problem, t)) change_elements(fresh[t], t, change);
+  }
+  return fresh;
+}
+
+std::vector<Tensor> Evaluation::changed(const Change& change) const {
+  return changed_inputs(problem, through, change);
+}
+
+bool Evaluation::flushes(Dtype dtype) const {
+  if (dtype == bf16 && kind == RuleKind::products && numerics.flushes_bf16_products) return true;
+  return numerics.flushes_denormals && (dtype == f32 || dtype == bf16 || dtype == complex64);
+}
+
+std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed,
+                                  std::vector<std::size_t>* written) {
+  std::vector<Tensor> tensors;
+  for (const Laid& laid : problem.tensors) tensors.push_back(laid_out(laid));
+  CallOptions options;
+  options.seed = seed;
+  std::vector<Tensor> results = call_row(problem, tensors, options);
+  for (std::size_t t = 0; written && t < tensors.size(); ++t) {
+    const Storage& storage = *tensors[t].impl()->storage;
+    const std::vector<unsigned char>& before = problem.tensors[t].storage;
+    if (!before.empty() &&
+        std::memcmp(reinterpret_cast<const void*>(storage.handle + storage.offset), before.data(),
+                    before.size()) != 0)
+      written->push_back(t);
+  }
+  return results;
+}
+
+Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics& numerics,
+                         const std::vector<Tensor>& given) {
+  Evaluation all{problem, one, numerics};
+  Dtype computed = dtype_of_first(problem, given);
+  all.facts = find_row_facts(problem.op->name());
+  all.kind = kind_of(all, computed, all.ulps);
+  for (const Tensor& result : given)  // the first may be indices
+    if (all.kind == RuleKind::exact && has_fractions(result.dtype()))
+      all.kind = kind_of(all, computed = result.dtype(), all.ulps);
+  all.is_composite = problem.op->kind == BP_KIND_COMPOSITE;
+  all.options.seed = one.seed;
+  if (all.kind == RuleKind::exact || all.kind == RuleKind::shape) return all;
+  all.options.dtype = wide_dtype(computed);
+  all.through = dtype_cast_to(problem, computed);
+  if (all.is(Trait::own_step)) all.options.step = computed == f64 ? 0 : 0x1p-23;
+  all.inputs = wide_inputs(problem, all.through);
+  return all;
+}
+
+bool leaves_zero_open(const Operator& op) {
+  return has_trait(op.name(), Trait::extrema);
 }
 
 }  // namespace bp::conform

@@ -1,15 +1,41 @@
-// A problem's call made on the oracle, with its tensors as they are, widened, or changed.
+// A problem's call: what the row's shape rule says of it, found from metadata alone, and made on the oracle, with its tensors
+// as they are, widened, or changed.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include <backplane/dispatcher/operator.hpp>
 #include <backplane/tensor/tensor.hpp>
 
 #include "inputs/problem.hpp"
 
 namespace bp::conform {
+
+// What values of lists of tensors point to.
+using TensorLists = std::deque<std::vector<const bp_tensor*>>;
+// The value of an argument that is a tensor or a list of them.
+bp_value tensor_value(const Argument& argument, const std::vector<Tensor>& tensors,
+                      TensorLists& lists);
+
+struct InferredCall {
+  std::vector<Tensor>
+      tensors;  // one for each of the problem's, without memory unless the rule reads values
+  std::vector<bp_value> args;  // in schema order, defaults filled in, rewritten by the rule
+  TensorLists lists;
+  Inferred inferred;
+  // The position in Problem::tensors.
+  int position_of(const bp_tensor* tensor) const;
+};
+
+// Does the row have a rule (composite rows and views have none)?
+bool has_rule(const Operator& op);
+// How many results the call has; of one that must be refused, as many as the schema names.
+std::size_t count_results(const Problem& problem);
+// Throws what the rule throws.
+void infer_call(const Problem& problem, InferredCall& out);
 
 // What is done to a floating element (to each part of a complex one) of tensor `t`; `i` is its place in the storage.
 using Change = std::function<double(double value, std::size_t t, std::size_t i)>;

@@ -53,6 +53,13 @@ struct Expected {
 Expected expect(const Problem& problem, const Case& one, const Numerics& numerics, bool gradients);
 std::vector<Laid> cotangents(const Expected& expected, const Case& one);
 
+// The problem of a case. Where a tensor has one element, chance may draw a number of which nothing follows, as one whose
+// power overflows; then the values are drawn again, the same ones for the same case.
+Problem decisive_problem(const Case& one, const Numerics& numerics);
+
+// Are all expected numbers of a large result alike, though the case is such that they should not be?
+bool is_unvaried(const Case& one, const Problem& problem, const ExpectedTensor& expected);
+
 // How a result compares.
 struct Comparison {
   bool ok = true;

@@ -9,9 +9,9 @@
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/registry.hpp>
 
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
-#include "judge/evaluation.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
+#include "judge/bounds.hpp"
 
 namespace bp::conform {
 namespace {

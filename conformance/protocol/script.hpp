@@ -56,10 +56,13 @@
 // "varies": true where a step that computes ran a kernel that does not declare BP_KERNEL_DETERMINISTIC: the same script may give other bits.
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
-#include <backplane/tensor/dtype.hpp>
+#include <backplane/dispatcher/operator.hpp>
 
 #include "inputs/problem.hpp"
 
@@ -81,8 +84,18 @@ void add_memory(Json& steps, const Laid& laid, int object, bool writes);
 // A call of the problem's row by a kernel; the outputs lie in these objects, the tensors in `first_tensor` and up.
 Json call_step(const Problem& problem, const std::vector<Laid>& outputs,
                const std::vector<int>& objects, int first_tensor = 0);
-// "f32", "complex64": a dtype in scripts and names; dtype_from_name reads it.
-const char* dtype_word(Dtype dtype);
+
+// What arguments point to; it stays where it is.
+struct ArgumentLists {
+  std::deque<std::vector<const bp_tensor*>> tensors;
+  std::deque<std::vector<std::int64_t>> ints;
+  std::deque<std::vector<double>> doubles;
+  std::deque<std::string> strings;
+};
+
+// A VALUE with the lane's own tensors, and its device for {"device": 1}. Throws bad_argument.
+bp_value read_value(const Json& json, ArgumentLists& lists, const bp_value& device,
+                    const std::function<const bp_tensor*(const Json&)>& tensor_of);
 
 // A message as bytes: CBOR without what its binary values hold, then that, one after the other.
 void append_message(const Json& message, std::vector<std::uint8_t>& frame);

@@ -7,7 +7,7 @@
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 #include "report/models.hpp"
 #include "report/report.hpp"
 #include "runner/commands.hpp"

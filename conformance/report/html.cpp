@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 #include "report/files.hpp"
 #include "report/page.hpp"
 #include "report/report.hpp"

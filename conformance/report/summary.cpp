@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cases/classify.hpp"
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
 #include "runner/aggregate.hpp"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <map>
 
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 #include "report/report.hpp"
 
 namespace bp::conform {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <map>
 
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 #include "runner/commands.hpp"
 
 namespace bp::conform {

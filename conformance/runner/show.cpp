@@ -6,11 +6,9 @@
 
 #include <backplane/tensor/error.hpp>
 
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 #include "judge/expected.hpp"
-#include "judge/numbers.hpp"
-#include "trials/decisive.hpp"
 
 namespace bp::conform {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <backplane/tensor/error.hpp>
 
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 #include "judge/expected.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"

@@ -5,8 +5,8 @@
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/shape.hpp>
 
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 #include "judge/calls.hpp"
 #include "trials/row_trials.hpp"
 

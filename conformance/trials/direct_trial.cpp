@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "cases/kernels.hpp"
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

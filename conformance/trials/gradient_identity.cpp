@@ -11,8 +11,8 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/samples/row_facts.hpp>
 
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {
@@ -27,24 +27,8 @@ constexpr std::int64_t most_elements = 6000;
 using Numbers = std::vector<double>;
 
 Numbers decoded(const Laid& laid) {
-  const std::vector<unsigned char> bytes = packed_elements(laid);
-  Numbers numbers(static_cast<std::size_t>(numel_of(laid.shape)));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (laid.dtype == f64) {
-      std::memcpy(&numbers[i], bytes.data() + i * sizeof(double), sizeof(double));
-    } else {
-      float number;
-      std::memcpy(&number, bytes.data() + i * sizeof(float), sizeof(float));
-      numbers[i] = static_cast<double>(number);
-    }
-  }
-  return numbers;
-}
-
-Numbers read_wide(const Tensor& tensor) {
-  Numbers numbers(static_cast<std::size_t>(tensor.numel()));
-  if (!numbers.empty()) copy_to_host_memory(make_contiguous(tensor), numbers.data());
-  return numbers;
+  return to_doubles(packed_elements(laid).data(), static_cast<std::size_t>(numel_of(laid.shape)),
+                    laid.dtype);
 }
 
 Tensor wide_tensor(const std::vector<std::int64_t>& shape, const Numbers& numbers) {
@@ -101,34 +85,16 @@ class Differences {
       for (std::size_t k = 0; k < moved.size(); ++k) moved[k] += t * directions_[i][k];
       tensors[i] = wide_tensor(problem_.tensors[i].shape, moved);
     }
-    const std::vector<Tensor> results = call(tensors);
+    const std::vector<Tensor> results = call_row(problem_, tensors, {});
     double sum = 0;
     std::size_t next = 0;
     for (const Tensor& result : results)
       if (result.dtype() == f64 && next < weights.size())
-        sum += product_of(read_wide(result), weights[next++]);
+        sum += product_of(doubles_of(result), weights[next++]);
     return sum;
   }
 
  private:
-  std::vector<Tensor> call(const std::vector<Tensor>& tensors) const {
-    std::vector<bp_value> args;
-    std::vector<std::vector<const bp_tensor*>> lists(problem_.arguments.size());
-    for (std::size_t i = 0; i < problem_.arguments.size(); ++i) {
-      const Argument& argument = problem_.arguments[i];
-      for_each_listed(argument, [&](int tensor) {
-        lists[i].push_back(tensor < 0 ? nullptr
-                                      : &tensors[static_cast<std::size_t>(tensor)].impl()->abi);
-      });
-      bp_value& value = args.emplace_back(argument.value);
-      if (value.tag == BP_TENSOR) value.u.tensor = lists[i][0];
-      if (value.tag != BP_TENSOR_LIST) continue;
-      value.aux = static_cast<std::uint32_t>(lists[i].size());
-      value.u.ptr = lists[i].data();
-    }
-    return call_boxed(*problem_.op, args);
-  }
-
   const Problem& problem_;
   std::vector<Tensor> others_;
   std::vector<Numbers> points_, directions_;
@@ -169,7 +135,7 @@ std::string check_identity(const Problem& problem, const Case& one, const Expect
   std::size_t next = expected.num_results;
   for (std::size_t i = 0; i < problem.tensors.size() && next < expected.results.size(); ++i) {
     if (!takes_part(problem, i)) continue;
-    const Numbers gradient = read_wide(expected.results[next++].wide);
+    const Numbers gradient = doubles_of(expected.results[next++].wide);
     by_gradient += product_of(gradient, differences.direction(i));
     for (const double each : gradient) scale += std::abs(each);
   }

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 #include "trials/gradient_identity.hpp"
 #include "trials/row_trials.hpp"
 
@@ -20,7 +20,7 @@ class GradientTrial : public RowTrial {
       if (takes_part(problem_, i)) inputs_.push_back(static_cast<int>(i));
     if (inputs_.empty()) refuse_case(one, "no tensor has a derivative");
     // The gradients that backward starts with are needed for the script, and cost the same there.
-    expected_ = expect_call(problem_, one_, subject_.numerics, true);
+    expected_ = expect(problem_, one_, subject_.numerics, true);
     cotangents_ = cotangents(expected_, one_);
   }
 

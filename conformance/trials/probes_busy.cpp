@@ -1,8 +1,8 @@
 // L1: what is said of a stream that is busy for certain. After an OK the bytes are looked at: what was said to be done is.
 #include <fmt/format.h>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

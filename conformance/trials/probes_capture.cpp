@@ -2,8 +2,8 @@
 #include <cstring>
 #include <tuple>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

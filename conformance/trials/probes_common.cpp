@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "inputs/draft_problem.hpp"
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <backplane/extensions/peer.h>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

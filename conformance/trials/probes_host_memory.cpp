@@ -1,8 +1,8 @@
 // L1: host memory that the device copies from and to faster. It holds what is written, and the application's own stays its own.
 #include <fmt/format.h>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

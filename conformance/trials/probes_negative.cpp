@@ -2,8 +2,8 @@
 // rows refuse bad arguments is the cases' of rows.
 #include <fmt/format.h>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

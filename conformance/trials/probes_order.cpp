@@ -1,8 +1,8 @@
 // L1: order with what is not work of the device: functions of the host, and numbers that others raise.
 #include <fmt/format.h>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

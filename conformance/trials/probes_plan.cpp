@@ -3,9 +3,9 @@
 
 #include <backplane/dispatcher/registry.hpp>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
 #include "trials/small_calls.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

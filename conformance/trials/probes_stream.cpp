@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

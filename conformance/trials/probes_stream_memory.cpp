@@ -1,8 +1,8 @@
 // L1: memory in the order of a stream. It is nobody else's before the work on it is done, and nothing waits for that.
 #include <fmt/format.h>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

@@ -6,9 +6,9 @@
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/samples/row_facts.hpp>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
 #include "trials/small_calls.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

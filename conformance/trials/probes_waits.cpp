@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "trials/answers.hpp"
 #include "trials/probes.hpp"
 #include "trials/small_calls.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

@@ -6,10 +6,9 @@
 #include <backplane/tensor/shape.hpp>
 
 #include "cases/kernels.hpp"
-#include "inputs/element.hpp"
-#include "inputs/inferred.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
 #include "inputs/values.hpp"
+#include "judge/calls.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

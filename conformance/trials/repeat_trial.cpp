@@ -7,8 +7,8 @@
 #include <backplane/tensor/error.hpp>
 
 #include "inputs/draft_problem.hpp"
-#include "inputs/element.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

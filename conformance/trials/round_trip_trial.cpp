@@ -8,9 +8,9 @@
 #include <backplane/dispatcher/registry.hpp>
 
 #include "cases/round_trips.hpp"
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 #include "judge/calls.hpp"
-#include "judge/numbers.hpp"
 #include "trials/calls_in_a_row.hpp"
 
 namespace bp::conform {
@@ -104,7 +104,7 @@ class RoundTripTrial : public Chain {
   Json argument_of(const std::string& text) const {
     if (const auto found = objects_.find(text); found != objects_.end())
       return {{"tensor", found->second}};
-    if (text == "dtype") return {{"dtype", dtype_word(one_.dtype)}};
+    if (text == "dtype") return {{"dtype", short_name(one_.dtype)}};
     if (text == "true" || text == "false") return {{"b", text == "true"}};
     const std::string_view inner =
         text.size() >= 2 ? std::string_view(text).substr(1, text.size() - 2) : std::string_view();
@@ -154,7 +154,7 @@ class RoundTripTrial : public Chain {
         std::find_if(statements_.begin(), statements_.end(), [&](const Statement& each) {
           return !each.results.empty() && each.results[0] == statement.arguments[1];
         });
-    const Expected there = expect_call(problem_, one_, subject_.numerics, false);
+    const Expected there = expect(problem_, one_, subject_.numerics, false);
     const ExpectedTensor& middle = there.results.at(0);
     ExpectedTensor back;
     back.dtype = problem_.tensors.at(0).dtype;

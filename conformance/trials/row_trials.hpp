@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "inputs/draft_problem.hpp"
-#include "inputs/inferred.hpp"
-#include "trials/answers.hpp"
-#include "trials/decisive.hpp"
+#include "judge/calls.hpp"
+#include "judge/expected.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 
@@ -16,7 +16,7 @@ class RowTrial : public Trial {
   RowTrial(const Case& one, const Subject& subject)
       : one_(one), subject_(subject), problem_(decisive_problem(one, subject.numerics)) {}
 
-  void prepare() override { expected_ = expect_call(problem_, one_, subject_.numerics, false); }
+  void prepare() override { expected_ = expect(problem_, one_, subject_.numerics, false); }
 
  protected:
   static constexpr int first_result = 200;  // objects of the row's own call; tensors are 0 and up

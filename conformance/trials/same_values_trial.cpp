@@ -2,7 +2,7 @@
 // was given, into memory that was used before), give the same: bit for bit where nothing leaves the bits open.
 #include <fmt/format.h>
 
-#include "inputs/layouts.hpp"
+#include "inputs/problem.hpp"
 #include "trials/calls_in_a_row.hpp"
 
 namespace bp::conform {

@@ -1,6 +1,7 @@
 #include "trials/small_calls.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <set>
 
 #include <backplane/dispatcher/operator_source.hpp>
@@ -8,7 +9,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "cases/axes.hpp"
-#include "inputs/element.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {
@@ -76,7 +77,7 @@ std::vector<std::string> small_calls(const Subject& subject, int profile) {
     for (const Dtype dtype : dtypes_in_turn(axes)) {
       DirectProblem call;
       if (found == most || !find_call(*op, axes, dtype, subject, 0, call)) continue;
-      names.push_back(row + "[" + dtype_word(dtype) + "]");
+      names.push_back(fmt::format("{}[{}]", row, short_name(dtype)));
       ++found;
     }
   }

@@ -1,9 +1,19 @@
 #include "trials/trial.hpp"
 
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include <backplane/samples/row_facts.hpp>
+
+#include "cases/classify.hpp"
 #include "cases/kernels.hpp"
+#include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
+
 const char* name(Outcome outcome) {
   switch (outcome) {
     case Outcome::pass: return "pass";
@@ -39,6 +49,173 @@ std::unique_ptr<Trial> make_trial(const Case& one, const Subject& subject) {
       one.form != "stream" && one.form != "recycled")
     refuse_case(one, "there is no form '" + one.form + "'");
   return one.lane == Lane::direct ? make_direct_trial(one, subject) : make_core_trial(one, subject);
+}
+
+namespace {
+
+constexpr const char* rungs_by_rank[] = {"view",       "native", "legalized", "generated",
+                                         "decomposed", "host",   "none"};
+
+std::size_t rank_of(const std::string& rung) {
+  for (std::size_t i = 0; i < std::size(rungs_by_rank); ++i)
+    if (rung == rungs_by_rank[i]) return i;
+  return 0;
+}
+
+// Takes out what was seen of these objects.
+void leave_out(Json& entries, const std::vector<int>& objects) {
+  Json kept = Json::array();
+  for (const Json& each : entries)
+    if (std::find(objects.begin(), objects.end(), each.value("object", -1)) == objects.end())
+      kept.push_back(each);
+  entries = std::move(kept);
+}
+
+}  // namespace
+
+Json new_script(const Case& one, int index) {
+  return {{"case", name_of(one)},
+          {"poison", poisons[index % 2]},
+          {"seed", one.seed},
+          {"steps", Json::array()}};
+}
+
+std::size_t add_step(Json& script, Json step) {
+  script["steps"].push_back(std::move(step));
+  return script["steps"].size() - 1;
+}
+
+const Json& result_of(const Json& answer, std::size_t step) {
+  static const Json nothing = {{"code", BP_INTERNAL},
+                               {"message", "the worker did not answer this step"}};
+  const auto steps = answer.find("steps");
+  if (steps == answer.end() || !steps->is_array() || step >= steps->size()) return nothing;
+  return (*steps)[step];
+}
+
+int code_of(const Json& result) {
+  return result.value("code", 0);
+}
+
+std::string message_of(const Json& result) {
+  return result.value("message", std::string());
+}
+
+std::string error_of(const Json& result) {
+  return fmt::format("error {}: {}", code_of(result), message_of(result));
+}
+
+bool is_refused(const Json& result) {
+  return message_of(result).find("no declared kernel takes this call") != std::string::npos;
+}
+
+const std::vector<unsigned char>* bytes_of(const Json& result) {
+  const auto found = result.find("bytes");
+  return found == result.end() || !found->is_binary() ? nullptr : &found->get_binary();
+}
+
+std::string complaint_of(const Json& answer, const std::vector<int>& written) {
+  if (const auto failed = answer.find("failed"); failed != answer.end() && failed->is_string())
+    return failed->get<std::string>();
+  const auto watch = answer.find("watch");
+  if (watch == answer.end() || !watch->is_object()) return {};
+  static const std::pair<const char*, const char*> meanings[] = {
+      {"lost", "the device no longer answers"},
+      {"zones", "wrote outside of its memory"},
+      {"inputs", "changed an input"},
+      {"gaps", "wrote between the elements of its output"},
+      {"failed", "failed, and changed memory nevertheless"},
+      {"promises", "said UNSUPPORTED after it had said that it takes the call"},
+      {"leaks", "keeps more than it had before"}};
+  const auto is_empty = [](const Json& seen) {
+    return seen.is_null() || (seen.is_string() ? seen.get<std::string>().empty() : seen.empty());
+  };
+  Json all = *watch;
+  if (const auto inputs = all.find("inputs"); inputs != all.end() && !written.empty())
+    leave_out(*inputs, written);
+  for (const auto& [kind, meaning] : meanings)
+    if (const auto seen = all.find(kind); seen != all.end() && !is_empty(*seen))
+      return fmt::format("{}: {}", meaning, seen->dump());
+  for (const auto& [kind, seen] : all.items())
+    if (!is_empty(seen)) return fmt::format("{}: {}", kind, seen.dump());
+  return {};
+}
+
+bool repeats_bits(const Json& answer) {
+  return !answer.value("varies", false);
+}
+
+bool repeats_bits(const std::vector<Json>& answers) {
+  return std::all_of(answers.begin(), answers.end(),
+                     [](const Json& answer) { return repeats_bits(answer); });
+}
+
+const char* disagreement(bool changes) {
+  return changes ? "the same call gives other bits each time, though its kernels declare that they "
+                   "are deterministic"
+                 : "two runs give different results: it reads unwritten memory, or leaves elements "
+                   "unwritten";
+}
+
+void fail_with(Verdict& verdict, const std::string& why) {
+  if (verdict.outcome == Outcome::fail) return;
+  verdict.outcome = Outcome::fail;
+  verdict.why = why;
+}
+
+bool has_succeeded(Verdict& verdict, const Json& result) {
+  if (code_of(result) != BP_OK && code_of(result) != BP_UNSUPPORTED)
+    fail_with(verdict, error_of(result));
+  if (code_of(result) == BP_UNSUPPORTED && verdict.outcome == Outcome::pass) {
+    verdict.outcome = Outcome::unsupported;
+    verdict.why = message_of(result);
+  }
+  return code_of(result) == BP_OK;
+}
+
+std::string served_rung(const Json& result, const std::string& op) {
+  const auto served = result.find("served");
+  if (served == result.end() || !served->is_object() || served->empty()) return {};
+  if (const auto own = served->find(op); own != served->end()) return own->get<std::string>();
+  std::string worst = "view";
+  // An excused row is so inside of others too: index_put finds the places of a mask by nonzero.
+  for (const auto& [row, rung] : served->items())
+    if (!is_excused_row(row) && rank_of(rung.get_ref<const std::string&>()) > rank_of(worst))
+      worst = rung.get<std::string>();
+  return worst;
+}
+
+void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
+                  const ExpectedTensor& expected, const std::string& what) {
+  verdict.rule = expected.rule;
+  const std::int64_t count = numel_of(expected.shape) * itemsize(expected.dtype);
+  if (bytes.size() != static_cast<std::size_t>(count))
+    return fail_with(verdict,
+                     fmt::format("{} has {} bytes, expected {}", what, bytes.size(), count));
+  if (expected.only_shape) return;
+  const Comparison comparison = compare(bytes, expected);
+  verdict.worst_ulp = std::max(verdict.worst_ulp, comparison.worst);
+  verdict.worst_share = std::max(verdict.worst_share, comparison.worst_share);
+  if (std::abs(comparison.bias) > std::abs(verdict.bias)) verdict.bias = comparison.bias;
+  if (!comparison.ok) fail_with(verdict, what + ", " + comparison.why);
+  if (comparison.unbounded == 0 || verdict.outcome != Outcome::pass) return;
+  const std::uint64_t parts = comparison.of * parts_of(expected.dtype);
+  verdict.rule +=
+      fmt::format("; {} of {} elements are past any bound", comparison.unbounded, parts);
+  if (comparison.unbounded < parts) return;
+  verdict.outcome = Outcome::mistrusted;
+  verdict.why = what +
+                ": anything would be right, since the reference overflows on the way or "
+                "rounding may change all of it: other values would prove more";
+}
+
+std::string hash_of(const std::vector<std::vector<unsigned char>>& all) {
+  std::uint64_t first = 0x9e3779b97f4a7c15ull, second = 0xcbf29ce484222325ull;
+  for (const std::vector<unsigned char>& bytes : all) {
+    for (const unsigned char byte : bytes) second = (second ^ byte) * 0x100000001b3ull;
+    first = mix(first, second);
+  }
+  return fmt::format("{:016x}{:016x}", first, mix(second));
 }
 
 }  // namespace bp::conform

@@ -8,9 +8,9 @@
 #include <backplane/dispatcher/operator.hpp>
 #include <backplane/runtime/stream.hpp>
 
-#include "worker/core_memory.hpp"
-#include "worker/read_value.hpp"
+#include "protocol/script.hpp"
 #include "worker/scope.hpp"
+#include "worker/watched_memory.hpp"
 
 namespace bp::conform {
 

@@ -8,8 +8,8 @@
 
 #include <backplane/dispatcher/operator.hpp>
 
+#include "protocol/script.hpp"
 #include "worker/direct_plugin.hpp"
-#include "worker/read_value.hpp"
 #include "worker/scope.hpp"
 
 namespace bp::conform {

@@ -1,55 +1,9 @@
 #include "worker/guarded_block.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace bp::conform {
-namespace {
-
-constexpr std::uint64_t period = 256;  // of a zone's bytes
-
-constexpr auto two_periods = [] {
-  std::array<std::uint8_t, 2 * period> bytes{};
-  for (std::uint64_t i = 0; i < bytes.size(); ++i) bytes[i] = zone_byte(0, i);
-  return bytes;
-}();
-
-// A period of the zone's bytes, from a place on: another poison is another place.
-const std::uint8_t* period_from(std::uint8_t poison, std::uint64_t place) {
-  constexpr std::uint64_t places_of_one = 173;  // zone_byte is 1 more there
-  static_assert(zone_byte(0, places_of_one) == zone_byte(1, 0));
-  return two_periods.data() + (place + poison * places_of_one) % period;
-}
-
-bool is_zone(const std::vector<std::uint8_t>& found, std::uint8_t poison, std::uint64_t begin) {
-  for (std::uint64_t i = 0; i < found.size(); i += period)
-    if (std::memcmp(found.data() + i, period_from(poison, begin),
-                    std::min(period, found.size() - i)) != 0)
-      return false;
-  return true;
-}
-
-}  // namespace
-
-void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin, std::uint64_t end) {
-  for (std::uint64_t i = begin; i < end; i += period)
-    std::memcpy(bytes + (i - begin), period_from(poison, begin), std::min(period, end - i));
-}
-
-void look_at_zone(Watch& watch, const std::vector<std::uint8_t>& found, std::uint8_t poison,
-                  std::uint64_t begin, std::uint64_t front, std::uint64_t bytes, Json entry) {
-  if (is_zone(found, poison, begin)) return;
-  for (std::uint64_t i = begin; i < begin + found.size(); ++i) {
-    if (found[i - begin] == zone_byte(poison, i)) continue;
-    entry.update({{"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(front)},
-                  {"size", bytes},
-                  {"found", found[i - begin]},
-                  {"expected", zone_byte(poison, i)}});
-    return watch.add("zones", std::move(entry));
-  }
-}
-
 GuardedBlock::GuardedBlock(DirectPlugin& plugin, int object, std::uint8_t poison, bool sparse)
     : plugin_(plugin), object_(object), poison_(poison), sparse_(sparse) {}
 

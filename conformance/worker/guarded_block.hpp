@@ -5,29 +5,13 @@
 #include <vector>
 
 #include "worker/direct_plugin.hpp"
-#include "worker/scope.hpp"
+#include "worker/watched_memory.hpp"
 
 namespace bp::conform {
 
 struct Span {
   std::uint64_t begin = 0, end = 0;
 };
-
-// The byte of a red zone at a place: told apart from its neighbours, and different for each poison, so that two runs in
-// which a kernel reads it differ.
-constexpr std::uint8_t zone_byte(std::uint8_t poison, std::uint64_t place) {
-  return static_cast<std::uint8_t>(poison + 0x3b + 37 * place);
-}
-
-void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin, std::uint64_t end);
-// Adds the first byte that is not the zone's, if any. `found` is what lies from `begin` on in an allocation whose own
-// `bytes` begin at `front`.
-void look_at_zone(Watch& watch, const std::vector<std::uint8_t>& found, std::uint8_t poison,
-                  std::uint64_t begin, std::uint64_t front, std::uint64_t bytes, Json entry);
-
-// Beyond it only the zones are watched.
-constexpr std::uint64_t largest_watched = 8u << 20;
-constexpr std::uint64_t zone_bytes = 256;
 
 // One allocation of the plugin: a zone, what was asked for, a zone that begins with the very next byte.
 class GuardedBlock {

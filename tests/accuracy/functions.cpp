@@ -12,9 +12,9 @@
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/tensors.hpp>
 
+#include "inputs/values.hpp"
 #include "judge/calls.hpp"
 #include "judge/expected.hpp"
-#include "judge/numbers.hpp"
 #include "truth.hpp"
 
 namespace bp::accuracy {

@@ -7,7 +7,7 @@
 #include <backplane/tensors.hpp>
 
 #include "functions.hpp"
-#include "judge/numbers.hpp"
+#include "inputs/values.hpp"
 #include "truth.hpp"
 
 namespace bp::accuracy {

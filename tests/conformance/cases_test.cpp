@@ -14,8 +14,8 @@
 #include "cases/cover.hpp"
 #include "cases/derive.hpp"
 #include "inputs/draft_problem.hpp"
-#include "inputs/element.hpp"
 #include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {

@@ -8,10 +8,8 @@
 #include <backplane/tensor/error.hpp>
 #include <backplane/tensor/float_formats.hpp>
 
-#include "inputs/layouts.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
-#include "judge/numbers.hpp"
 
 namespace bp::conform {
 namespace {

@@ -15,10 +15,10 @@
 #include <backplane/tensor/float_formats.hpp>
 #include <backplane/tensors.hpp>
 
+#include "inputs/values.hpp"
 #include "judge/bounds.hpp"
 #include "judge/calls.hpp"
 #include "judge/expected.hpp"
-#include "judge/numbers.hpp"
 
 namespace bp::conform {
 namespace {

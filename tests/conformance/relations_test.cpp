@@ -14,8 +14,8 @@
 #include "conformance/child_worker.hpp"
 #include "inputs/parts.hpp"
 #include "judge/calls.hpp"
-#include "trials/answers.hpp"
-#include "trials/decisive.hpp"
+#include "judge/expected.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {
@@ -213,7 +213,7 @@ TEST(relations, a_name_that_is_no_relation_is_refused) {
 TEST(written, running_statistics_are_expected_as_the_row_says) {
   const Case one = read_case("core:batch_norm[f32]/sample:vectors/own/own/call@1");
   const Problem problem = make_problem(one);
-  const Expected expected = expect_call(problem, one, {}, false);
+  const Expected expected = expect(problem, one, {}, false);
   ASSERT_EQ(expected.written.size(), 2u);
   const std::vector<double> a = doubles_of(laid_out(problem.tensors[0]));
   const std::int64_t images = problem.tensors[0].shape[0], channels = problem.tensors[0].shape[1];
@@ -319,7 +319,7 @@ TEST(direct_trial, a_kernel_that_allocates_its_output_gets_calls) {
 
 TEST(judging, a_result_of_which_anything_is_right_is_mistrusted) {
   const Case one = read_case("core:exp[f32]/s3/plain/normal/call@1");
-  Expected expected = expect_call(make_problem(one), one, {}, false);
+  Expected expected = expect(make_problem(one), one, {}, false);
   expected.results[0].bound.assign(3, HUGE_VAL);
   Verdict verdict;
   judge_result(verdict, std::vector<unsigned char>(12), expected.results[0], "result 0");
@@ -336,7 +336,7 @@ TEST(DecisiveProblem, draws_again_where_one_number_proves_nothing) {
     for (int seed = 1; seed <= 40; ++seed) {
       const Case one = read_case(start + std::to_string(seed));
       const Problem problem = decisive_problem(one, {});
-      for (const ExpectedTensor& each : expect_call(problem, one, {}, false).results) {
+      for (const ExpectedTensor& each : expect(problem, one, {}, false).results) {
         EXPECT_FALSE(is_unvaried(one, problem, each)) << name_of(one);
         EXPECT_TRUE(each.bound.empty() ||
                     std::count(each.bound.begin(), each.bound.end(), HUGE_VAL) <

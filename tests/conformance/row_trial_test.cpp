@@ -7,7 +7,6 @@
 
 #include "cases/derive.hpp"
 #include "cases/kernels.hpp"
-#include "trials/answers.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {

@@ -10,8 +10,8 @@
 #include "cases/subject.hpp"
 #include "conformance/child_worker.hpp"
 #include "worker/crew.hpp"
-#include "worker/host_pieces.hpp"
 #include "worker/scope.hpp"
+#include "worker/watched_memory.hpp"
 
 namespace bp::conform {
 namespace {

@@ -27,7 +27,7 @@ FOLLOWED = {
     "backward of a + b": ([CALLS, "backward", "cpu:0"], CORE, ["followed_backward"], 8),
     "loading a backend": ([CALLS, "loading", "cpu:0", "reference:0"], CORE, ["followed_loading"], 14),
     "one conformance case": ([CONFORM, "repro", CASE, "--device", "cpu:0"], CONFORM,
-                             ["bp::conform::execute(*", "bp::conform::run_worker(*"], 37),  # asked: 14
+                             ["bp::conform::execute(*", "bp::conform::run_worker(*"], 14),
 }  # fmt: skip
 
 

@@ -37,9 +37,16 @@ struct RowFacts {
 // The rows of the table, in its order.
 std::span<const RowFacts> row_facts();
 // Null for an operator that is not of the table.
-const RowFacts* find_row_facts(std::string_view name);
+inline const RowFacts* find_row_facts(std::string_view name) {
+  for (const RowFacts& row : row_facts())
+    if (row.name == name) return &row;
+  return nullptr;
+}
 // False for an operator that is not of the table.
-bool has_trait(std::string_view name, Trait trait);
+inline bool has_trait(std::string_view name, Trait trait) {
+  const RowFacts* facts = find_row_facts(name);
+  return facts && facts->is(trait);
+}
 
 // Calls after which something is as it was, or as another way makes it: conformance/cases/round_trips.hpp.
 struct RoundTrip {

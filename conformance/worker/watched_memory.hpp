@@ -1,8 +1,10 @@
-// Memory of the core lane: each of the core's allocations apart, between red zones, poisoned.
+// Memory under watch: the red zones of both lanes, and the core's allocations, each apart, between red zones, poisoned.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -10,10 +12,54 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/device_registry.hpp>
 
-#include "worker/host_pieces.hpp"
 #include "worker/scope.hpp"
 
 namespace bp::conform {
+
+// The byte of a red zone at a place: told apart from its neighbours, and different for each poison, so that two runs in
+// which a kernel reads it differ.
+constexpr std::uint8_t zone_byte(std::uint8_t poison, std::uint64_t place) {
+  return static_cast<std::uint8_t>(poison + 0x3b + 37 * place);
+}
+
+void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin, std::uint64_t end);
+// Adds the first byte that is not the zone's, if any. `found` is what lies from `begin` on in an allocation whose own
+// `bytes` begin at `front`.
+void look_at_zone(Watch& watch, const std::vector<std::uint8_t>& found, std::uint8_t poison,
+                  std::uint64_t begin, std::uint64_t front, std::uint64_t bytes, Json entry);
+
+// Beyond it only the zones are watched.
+constexpr std::uint64_t largest_watched = 8u << 20;
+constexpr std::uint64_t zone_bytes = 256;
+
+// Host memory for the instruments' own copies: the same few addresses, however many threads copy and however often.
+// Intel's OpenCL runtime keeps about 100 bytes for each address that it has not seen, which would look like a leak of the
+// call that is watched.
+class HostPieces {
+ public:
+  // A piece of host memory that nobody else has while this lives.
+  class Piece {
+   public:
+    Piece(HostPieces& owner, std::uint64_t bytes);
+    ~Piece();
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+    std::uint8_t* data() const { return data_; }
+
+   private:
+    HostPieces& owner_;
+    int place_ = -1;                         // among the owner's; -1: memory of its own
+    std::unique_ptr<std::uint8_t[]> apart_;  // of a large piece, or where too many are lent
+    std::uint8_t* data_ = nullptr;
+  };
+
+ private:
+  static constexpr std::uint64_t piece_bytes = 1u << 16;
+
+  std::mutex mutex_;
+  std::array<std::unique_ptr<std::uint8_t[]>, 16> pieces_;  // made when first lent
+  std::array<bool, 16> lent_{};
+};
 
 // Stands between the core's allocator and the plugin's. One for the worker's device; lives as long as the process.
 class CoreMemory {

@@ -1,8 +1,8 @@
-// The direct and the core lane, opened.
+// The direct lane, opened: which file is the plugin of a device, and what it says of itself.
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 
-#include <backplane/dispatcher/counters.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/extensions/host_calls.h>
@@ -10,14 +10,13 @@
 #include <backplane/extensions/inject.h>
 #include <backplane/extensions/numerics.h>
 #include <backplane/extensions/stream_memory.h>
+#include <backplane/loading/discovery.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/loading/sha256.hpp>
 #include <backplane/runtime/device_facts.hpp>
-#include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "cases/subject.hpp"
-#include "worker/core_scope.hpp"
 #include "worker/device_facts.hpp"
 #include "worker/direct_order.hpp"
 #include "worker/direct_scope.hpp"
@@ -107,42 +106,6 @@ class DirectLane : public LaneDriver {
   DirectPlugin plugin_;
 };
 
-DeviceRecord& record_of(const std::string& device, const std::string& plugin) {
-  if (!plugin.empty()) load_plugin(plugin);
-  // Found, not opened yet: how it deals with memory is settled when it is.
-  const Device found = bp::device(device);
-  for (const DeviceRecord* record : registered_devices())
-    if (record->device == found) return const_cast<DeviceRecord&>(*record);
-  throw_error(ErrorClass::bad_argument, fmt::format("there is no device '{}'", device));
-}
-
-class CoreLane : public LaneDriver {
- public:
-  CoreLane(const std::string& device, const std::string& plugin)
-      : record_(record_of(device, plugin)), memory_(record_), threads_(num_threads()) {}
-  std::unique_ptr<Scope> scope(std::uint8_t poison, Scope* within) override {
-    return std::make_unique<CoreScope>(record_, memory_, poison, static_cast<CoreScope*>(within));
-  }
-  Json describe() override { return {{"device", record_.name}}; }
-  Counters counters() override {
-    Counters now = process_counters();
-    now.host_allocations = static_cast<std::int64_t>(host_memory_statistics().num_allocations -
-                                                     host_memory_statistics().num_releases);
-    now.device_allocations = memory_.num_live();
-    return now;
-  }
-  std::uint64_t varying_calls() const override { return bp::varying_calls(); }
-  void reset() override {
-    set_deterministic(false);
-    set_num_threads(threads_);
-  }
-
- private:
-  DeviceRecord& record_;
-  CoreMemory memory_;
-  const std::uint32_t threads_;
-};
-
 }  // namespace
 
 std::unique_ptr<LaneDriver> open_direct_lane(const std::string& device, const std::string& plugin) {
@@ -150,10 +113,32 @@ std::unique_ptr<LaneDriver> open_direct_lane(const std::string& device, const st
   return std::make_unique<DirectLane>(device, find_plugin_file(device, plugin));
 }
 
-std::unique_ptr<LaneDriver> open_core_lane(const std::string& device, const std::string& plugin) {
-  ensure_operators();
-  // Never destroyed: the core may release memory through it until the process ends.
-  return std::make_unique<CoreLane>(device, plugin);
+std::string find_plugin_file(const std::string& device, const std::string& plugin) {
+  if (!plugin.empty()) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(plugin, error);
+    if (error)
+      throw_error(ErrorClass::bad_argument, fmt::format("{}: there is no such file", plugin));
+    return real.string();
+  }
+  // "acme" of "acme:0" and of "vendor:acme:0".
+  const std::string padded = fmt::format(":{}:", device);
+  std::string known;
+  for (const loading::Candidate& candidate : loading::discover(loading::Environment::current())) {
+    if (!candidate.usable()) continue;
+    const std::string name =
+        candidate.manifest ? candidate.manifest->name : candidate.library.stem().string();
+    const bool is_it =
+        candidate.manifest
+            ? padded.find(fmt::format(":{}:", name)) != std::string::npos
+            : name == fmt::format("libbackplane_{}", device.substr(0, device.find(':')));
+    if (is_it) return candidate.library.string();
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  }
+  throw_error(ErrorClass::bad_argument,
+              fmt::format("there is no plugin for device '{}'; found are: {}; give the library's "
+                          "path with --plugin",
+                          device, known.empty() ? "none" : known));
 }
 
 }  // namespace bp::conform

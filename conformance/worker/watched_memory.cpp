@@ -1,13 +1,80 @@
-#include "worker/core_memory.hpp"
+#include "worker/watched_memory.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include <backplane/runtime/stream.hpp>
 
-#include "worker/guarded_block.hpp"
-
 namespace bp::conform {
+namespace {
+
+constexpr std::uint64_t period = 256;  // of a zone's bytes
+
+constexpr auto two_periods = [] {
+  std::array<std::uint8_t, 2 * period> bytes{};
+  for (std::uint64_t i = 0; i < bytes.size(); ++i) bytes[i] = zone_byte(0, i);
+  return bytes;
+}();
+
+// A period of the zone's bytes, from a place on: another poison is another place.
+const std::uint8_t* period_from(std::uint8_t poison, std::uint64_t place) {
+  constexpr std::uint64_t places_of_one = 173;  // zone_byte is 1 more there
+  static_assert(zone_byte(0, places_of_one) == zone_byte(1, 0));
+  return two_periods.data() + (place + poison * places_of_one) % period;
+}
+
+bool is_zone(const std::vector<std::uint8_t>& found, std::uint8_t poison, std::uint64_t begin) {
+  for (std::uint64_t i = 0; i < found.size(); i += period)
+    if (std::memcmp(found.data() + i, period_from(poison, begin),
+                    std::min(period, found.size() - i)) != 0)
+      return false;
+  return true;
+}
+
+}  // namespace
+
+void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin, std::uint64_t end) {
+  for (std::uint64_t i = begin; i < end; i += period)
+    std::memcpy(bytes + (i - begin), period_from(poison, begin), std::min(period, end - i));
+}
+
+void look_at_zone(Watch& watch, const std::vector<std::uint8_t>& found, std::uint8_t poison,
+                  std::uint64_t begin, std::uint64_t front, std::uint64_t bytes, Json entry) {
+  if (is_zone(found, poison, begin)) return;
+  for (std::uint64_t i = begin; i < begin + found.size(); ++i) {
+    if (found[i - begin] == zone_byte(poison, i)) continue;
+    entry.update({{"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(front)},
+                  {"size", bytes},
+                  {"found", found[i - begin]},
+                  {"expected", zone_byte(poison, i)}});
+    return watch.add("zones", std::move(entry));
+  }
+}
+
+// The lowest that is free, so that the same calls get the same ones.
+HostPieces::Piece::Piece(HostPieces& owner, std::uint64_t bytes) : owner_(owner) {
+  if (bytes <= piece_bytes) {
+    const std::lock_guard lock(owner.mutex_);
+    for (std::size_t i = 0; i < owner.pieces_.size() && place_ < 0; ++i)
+      if (!owner.lent_[i]) place_ = static_cast<int>(i);
+    if (place_ >= 0) {
+      const auto place = static_cast<std::size_t>(place_);
+      std::unique_ptr<std::uint8_t[]>& piece = owner.pieces_[place];
+      if (!piece) piece = std::make_unique<std::uint8_t[]>(piece_bytes);
+      owner.lent_[place] = true;
+      data_ = piece.get();
+      return;
+    }
+  }
+  apart_.reset(new std::uint8_t[bytes]);
+  data_ = apart_.get();
+}
+
+HostPieces::Piece::~Piece() {
+  if (place_ < 0) return;
+  const std::lock_guard lock(owner_.mutex_);
+  owner_.lent_[static_cast<std::size_t>(place_)] = false;
+}
 
 CoreMemory::CoreMemory(DeviceRecord& record)
     : record_(record),
