@@ -24,16 +24,6 @@ bool has_samples(const Texts& shapes) {
   return !shapes.empty() && shapes[0].starts_with("sample:");
 }
 
-// How many tensors the row takes; lists count as two.
-int tensor_arguments(const Operator& op) {
-  int count = 0;
-  for (const SchemaArgument& argument : op.schema->arguments) {
-    count += argument.type == ArgumentType::tensor;
-    count += argument.type == ArgumentType::tensor_list ? 2 : 0;
-  }
-  return count;
-}
-
 Texts layouts_of(const Operator& op, const Texts& shapes, Profile profile) {
   const bool is_full = profile == Profile::full;
   if (tensor_arguments(op) == 0) return {"plain"};
@@ -91,7 +81,7 @@ bool keeps_first_shape(const Case& one) {
   const std::vector<std::string> tensors =
       split_text(std::string_view(one.shape).substr(0, one.shape.find(':')), ',');
   if (tensors.size() == 1) return true;
-  std::vector<std::int64_t> first, other;
+  Sizes first, other;
   if (!read_sizes(std::string_view(tensors[0]).substr(1), first)) return false;
   for (std::size_t i = 1; i < tensors.size(); ++i) {
     if (!tensors[i].empty() && tensors[i][0] == '#') continue;
@@ -105,6 +95,49 @@ bool keeps_first_shape(const Case& one) {
 }
 
 }  // namespace
+
+Case case_of(const Operator& op, Dtype dtype, std::string shape, std::string layouts,
+             std::string values, std::string form) {
+  Case one;
+  one.op = op.name();
+  one.dtype = dtype;
+  one.shape = std::move(shape);
+  one.layouts = std::move(layouts);
+  one.values = std::move(values);
+  one.form = std::move(form);
+  return one;
+}
+
+Case case_at(const Operator& op, const Axes& axes, const std::vector<int>& places) {
+  const auto at = [&](std::size_t axis) { return static_cast<std::size_t>(places[axis]); };
+  return case_of(op, axes.dtypes[at(0)], axes.shapes[at(1)], axes.layouts[at(2)],
+                 axes.values[at(3)], axes.forms[at(4)]);
+}
+
+std::vector<int> sizes_of(const Axes& axes) {
+  std::vector<int> sizes = {static_cast<int>(axes.dtypes.size())};
+  for (const Texts* axis : {&axes.shapes, &axes.layouts, &axes.values, &axes.forms})
+    sizes.push_back(static_cast<int>(axis->size()));
+  return sizes;
+}
+
+bool repeats_elements(std::string_view layouts) {
+  return layouts.find("expand") != layouts.npos || layouts.find("inner") != layouts.npos ||
+         layouts.find("overlap") != layouts.npos;
+}
+
+int tensor_arguments(const Operator& op) {
+  int count = 0;
+  for (const SchemaArgument& argument : op.schema->arguments) {
+    count += argument.type == ArgumentType::tensor;
+    count += argument.type == ArgumentType::tensor_list ? 2 : 0;
+  }
+  return count;
+}
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
 
 bool converts(const Operator& op) {
   return op.kind == BP_KIND_COPY && op.schema->find("dtype") >= 0;

@@ -1,7 +1,9 @@
 // The axes of a row: what shapes, layouts, values and forms its calls may have.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
@@ -16,6 +18,12 @@ struct Axes {
   std::vector<std::string> shapes, layouts, values, forms;
 };
 Axes axes_of(const Operator& op, Profile profile);
+
+// A case of the core's lane; and the one at these places of the axes, which have so many each: dtype, shape, layouts, values, form.
+Case case_of(const Operator& op, Dtype dtype, std::string shape, std::string layouts,
+             std::string values, std::string form);
+Case case_at(const Operator& op, const Axes& axes, const std::vector<int>& places);
+std::vector<int> sizes_of(const Axes& axes);
 
 // The calls that the row must refuse, without dtype and seed.
 std::vector<Case> refusals_of(const Operator& op);
@@ -32,6 +40,11 @@ bool writes_where_told(const Operator& op);  // has a shape rule of its own: out
 bool takes_result_first(const Operator& op);
 // Not of calls that write into an argument, draw numbers, or leave elements as they were.
 bool gives_the_same_again(const Operator& op);
+// Several elements in one place: other values than those of the shape.
+bool repeats_elements(std::string_view layouts);
+// How many tensors the row takes; lists count as two.
+int tensor_arguments(const Operator& op);
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list);
 // Does it give what its arguments hold in another dtype that it is told?
 bool converts(const Operator& op);
 

@@ -10,6 +10,7 @@
 #include "inputs/draft_problem.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
+#include "refuse.hpp"
 
 namespace bp::conform {
 namespace {
@@ -106,7 +107,6 @@ Case read_case(std::string_view name) {
 
 namespace {
 
-using Sizes = std::vector<std::int64_t>;
 using Settings = std::map<std::string, std::string>;
 
 bool read_whole(std::string_view text, std::int64_t& out) {
@@ -298,7 +298,7 @@ class TextPlanner {
 }  // namespace
 
 void refuse_case(const Case& one, const std::string& why) {
-  throw_error(ErrorClass::bad_argument, "case '" + name_of(one) + "': " + why);
+  refuse("case '{}': {}", name_of(one), why);
 }
 
 std::vector<std::string> split_text(std::string_view text, char separator) {

@@ -7,6 +7,7 @@
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/samples/row_facts.hpp>
 
+#include "cases/axes.hpp"
 #include "cases/derive.hpp"
 #include "cases/kernels.hpp"
 #include "cases/special_cases.hpp"
@@ -16,10 +17,6 @@
 
 namespace bp::conform {
 namespace {
-
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
 
 // Of what the values ask, or empty for ordinary ones.
 std::string family_of_values(const Case& one) {

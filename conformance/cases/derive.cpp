@@ -7,37 +7,17 @@
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/loading/sha256.hpp>
 #include <backplane/samples/row_facts.hpp>
-#include <backplane/tensor/error.hpp>
 
 #include "cases/classify.hpp"
 #include "cases/cover.hpp"
 #include "cases/special_cases.hpp"
 #include "inputs/values.hpp"
+#include "refuse.hpp"
+#include "report/files.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {
-
-// '*' stands for anything, '?' for one character.
-bool matches_glob(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = pattern.npos, from = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != pattern.npos) {
-      p = star + 1;
-      t = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 bool is_selected(const Selection& selection, const Case& one) {
   if (one.level > selection.level) return false;
@@ -62,21 +42,9 @@ std::vector<std::vector<int>> groups_for(Profile profile, const Operator& op,
 }
 
 Case crossed(const Operator& op, const Axes& axes, const std::vector<int>& at) {
-  Case one;
-  one.op = op.name();
-  one.dtype = axes.dtypes[static_cast<std::size_t>(at[0])];
-  one.shape = axes.shapes[static_cast<std::size_t>(at[1])];
-  one.layouts = axes.layouts[static_cast<std::size_t>(at[2])];
-  one.values = axes.values[static_cast<std::size_t>(at[3])];
-  one.form = axes.forms[static_cast<std::size_t>(at[4])];
+  Case one = case_at(op, axes, at);
   make_sensible(op, one);
   return one;
-}
-
-std::vector<int> sizes_of(const Axes& axes) {
-  return {static_cast<int>(axes.dtypes.size()), static_cast<int>(axes.shapes.size()),
-          static_cast<int>(axes.layouts.size()), static_cast<int>(axes.values.size()),
-          static_cast<int>(axes.forms.size())};
 }
 
 // The first ones of the layouts are of different classes: row-major, dense, strided, repeated, channels-last.
@@ -226,13 +194,6 @@ bool fits(const Subject& subject, const Case& one) {
   return has_room && has_kernel(subject, one);
 }
 
-std::string join_filters(const Selection& selection) {
-  std::string text;
-  for (const std::string& filter : selection.filters)
-    text += (text.empty() ? "'" : ", '") + filter + "'";
-  return text;
-}
-
 }  // namespace
 
 std::vector<Case> derive_cases(const Subject& subject, const Selection& selection) {
@@ -251,12 +212,10 @@ std::vector<Case> derive_cases(const Subject& subject, const Selection& selectio
     if (is_selected(selection, one) && fits(subject, one) && names.insert(name_of(one)).second)
       chosen.push_back(std::move(one));
   }
+  if (chosen.empty() && selection.filters.empty())
+    refuse("no case is of level {} or below; choose a higher one", selection.level);
   if (chosen.empty())
-    throw_error(ErrorClass::bad_argument,
-                selection.filters.empty()
-                    ? "no case is of level " + std::to_string(selection.level) +
-                          " or below; choose a higher one"
-                    : "no case matches " + join_filters(selection) + "; 'list' prints the names");
+    refuse("no case matches '{}'; 'list' prints the names", fmt::join(selection.filters, "', '"));
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const Case& a, const Case& b) { return a.level < b.level; });
   std::vector<Case> of_shard;

@@ -27,12 +27,8 @@ class DirectAxes {
  public:
   DirectAxes(const Operator& op, const Axes& axes, Profile profile, const Subject& subject)
       : op_(op), subject_(subject), axes_(axes) {
+    usual_ = case_of(op, f32, axes.shapes[0], axes.layouts[0], axes.values[0], "call");
     usual_.lane = Lane::direct;
-    usual_.op = op.name();
-    usual_.shape = axes.shapes[0];
-    usual_.layouts = axes.layouts[0];
-    usual_.values = axes.values[0];
-    usual_.form = "call";
     axes_.dtypes.insert(axes_.dtypes.end(), axes.minor_dtypes.begin(), axes.minor_dtypes.end());
     if (profile != Profile::full) {
       const std::size_t most_shapes = op.kind == BP_KIND_MATMUL    ? 26
@@ -52,15 +48,9 @@ class DirectAxes {
     std::vector<std::vector<int>> groups = {{0, 2}, {1, 2}, {3}, {2, 4}};
     if (profile == Profile::quick) groups = groups_of(5, 1);
     if (profile == Profile::full) groups = {{0, 2, 3}, {0, 1}, {1, 2}, {1, 3}, {2, 4}, {3, 4}};
-    const std::vector<int> sizes = {size(axes_.dtypes), size(axes_.shapes), size(axes_.layouts),
-                                    size(axes_.values), size(axes_.forms)};
-    for (const std::vector<int>& row : cover(sizes, groups, 17)) {
-      Case one = usual_;
-      one.dtype = axes_.dtypes[static_cast<std::size_t>(row[0])];
-      one.shape = axes_.shapes[static_cast<std::size_t>(row[1])];
-      one.layouts = axes_.layouts[static_cast<std::size_t>(row[2])];
-      one.values = axes_.values[static_cast<std::size_t>(row[3])];
-      one.form = axes_.forms[static_cast<std::size_t>(row[4])];
+    for (const std::vector<int>& row : cover(sizes_of(axes_), groups, 17)) {
+      Case one = case_at(op_, axes_, row);
+      one.lane = Lane::direct;
       keep_numbers_held(op_, one);
       choose_telling_values(op_, one);
       if (is_taken(one, subject_) ||
@@ -70,10 +60,6 @@ class DirectAxes {
   }
 
  private:
-  template <class T> static int size(const std::vector<T>& list) {
-    return static_cast<int>(list.size());
-  }
-
   // Takes out of each axis what no kernel takes when all else is as usual.
   void keep_taken() {
     std::erase_if(axes_.dtypes, [&](Dtype dtype) {

@@ -23,12 +23,6 @@ std::string with_size(const std::string& pattern, std::int64_t size) {
   return shape;
 }
 
-// Several elements in one place: other values than those of the shape.
-bool repeats_elements(std::string_view layouts) {
-  return layouts.find("expand") != layouts.npos || layouts.find("inner") != layouts.npos ||
-         layouts.find("overlap") != layouts.npos;
-}
-
 // "all", "floating", or names joined by '+'.
 bool is_named(const std::string& dtypes, Dtype dtype) {
   if (dtypes == "all") return true;
@@ -90,13 +84,8 @@ class LargeCases {
 
   void add_case(Dtype dtype, const std::string& pattern, std::int64_t size,
                 const std::string& layouts, const char* form = "call") {
-    Case one;
-    one.op = op_.name();
-    one.dtype = dtype;
-    one.shape = with_size(pattern, small_size);
-    one.layouts = layouts;
-    one.values = values_[num_added_++ % values_.size()];
-    one.form = form;
+    Case one = case_of(op_, dtype, with_size(pattern, small_size), layouts,
+                       values_[num_added_++ % values_.size()], form);
     if (takes_ && !takes_(one)) return;
     one.shape = with_size(pattern, size);
     make_sensible(op_, one);
@@ -136,13 +125,8 @@ void add_deciding_cases(const Operator& op, const Axes& axes, Profile profile,
     const std::vector<std::string> parts = split_text(decides, '/');
     for (const Dtype dtype : dtypes) {
       if (parts.size() > 2 && !is_named(parts[2], dtype)) continue;
-      Case one;
-      one.op = op.name();
-      one.dtype = dtype;
-      one.shape = parts[0];
-      one.layouts = parts.size() > 3 ? parts[3] : "plain";
-      one.values = parts[1];
-      one.form = "call";
+      Case one =
+          case_of(op, dtype, parts[0], parts.size() > 3 ? parts[3] : "plain", parts[1], "call");
       make_sensible(op, one);
       out.push_back(std::move(one));
     }

@@ -17,23 +17,11 @@ namespace {
 constexpr std::size_t most_shapes_tried = 8;
 
 Case usual_case(const Operator& op, const Axes& axes, Dtype dtype, const std::string& shape) {
-  Case one;
-  one.op = op.name();
-  one.dtype = dtype;
-  one.shape = shape;
-  one.layouts = shape.starts_with("sample:") ? "own" : "plain";
-  one.values = axes.values[0] == "positive"   ? "positive"
-               : shape.starts_with("sample:") ? "own"
-                                              : "normal";
+  const bool is_sample = shape.starts_with("sample:");
+  const char* values = axes.values[0] == "positive" ? "positive" : is_sample ? "own" : "normal";
+  Case one = case_of(op, dtype, shape, is_sample ? "own" : "plain", values, "");
   choose_telling_values(op, one);
   return one;
-}
-
-bool has_tensors(const Operator& op) {
-  return std::any_of(
-      op.schema->arguments.begin(), op.schema->arguments.end(), [](const SchemaArgument& argument) {
-        return argument.type == ArgumentType::tensor || argument.type == ArgumentType::tensor_list;
-      });
 }
 
 bool falls_apart(const Case& one) {
@@ -61,10 +49,7 @@ class Relations {
     for (std::size_t i = 1; i < axes_.layouts.size(); ++i) {
       const std::string& layouts = axes_.layouts[(turn_ + i) % axes_.layouts.size()];
       // Values that lie in one place twice are other values.
-      const bool repeats = layouts.find("expand") != layouts.npos ||
-                           layouts.find("inner") != layouts.npos ||
-                           layouts.find("overlap") != layouts.npos;
-      if (repeats || layouts == "plain" || layouts == "own") continue;
+      if (repeats_elements(layouts) || layouts == "plain" || layouts == "own") continue;
       Case one = usual_case(op_, axes_, dtype_in_turn(), axes_.shapes[0]);
       one.layouts = layouts;
       return add(one, "layouts");
@@ -130,7 +115,8 @@ bool is_relation(std::string_view form) {
 void add_relations(const Operator& op, const Axes& axes, Profile profile, std::uint64_t seed,
                    std::vector<Case>& out) {
   add_round_trips(op, axes, profile, out);
-  if (!has_tensors(op) || !gives_the_same_again(op) || (op.flags & BP_OP_SHAPE_DATA)) return;
+  if (tensor_arguments(op) == 0 || !gives_the_same_again(op) || (op.flags & BP_OP_SHAPE_DATA))
+    return;
   const bool is_quick = profile == Profile::quick;
   // A quick run asks each primitive row for one relation, in turn.
   if (is_quick && !(op.flags & BP_OP_PRIMITIVE)) return;

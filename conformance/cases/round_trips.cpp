@@ -79,16 +79,9 @@ std::vector<Case> round_trips_of(const Operator& op) {
   std::vector<Case> cases;
   for (const RoundTrip& trip : round_trips()) {
     if (trip.row != std::string_view(op.name())) continue;
-    for (const Dtype dtype : dtypes_of(op.name())) {
-      if (!may_hold(trip, dtype)) continue;
-      Case& one = cases.emplace_back();
-      one.op = trip.row;
-      one.dtype = dtype;
-      one.shape = trip.shape;
-      one.layouts = "plain";
-      one.values = trip.values;
-      one.form = "round_trip";
-    }
+    for (const Dtype dtype : dtypes_of(op.name()))
+      if (may_hold(trip, dtype))
+        cases.push_back(case_of(op, dtype, trip.shape, "plain", trip.values, "round_trip"));
   }
   return cases;
 }

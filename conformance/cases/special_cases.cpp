@@ -10,22 +10,6 @@
 namespace bp::conform {
 namespace {
 
-Case case_of(const Operator& op, Dtype dtype, std::string shape, std::string layouts,
-             std::string values, std::string form) {
-  Case one;
-  one.op = op.name();
-  one.dtype = dtype;
-  one.shape = std::move(shape);
-  one.layouts = std::move(layouts);
-  one.values = std::move(values);
-  one.form = std::move(form);
-  return one;
-}
-
-bool is_in(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
 int tensors_of_schema(const Operator& op) {
   int count = 0;
   for (const SchemaArgument& argument : op.schema->arguments)
@@ -98,11 +82,11 @@ bool has_no_gradient_here(const Operator& op, const std::string& shape) {
        shape.find("1025") != shape.npos))
     return true;
   // What completes a basis is one of many; one half of a matrix alone is read.
-  if (is_in(shape, {"sample:completed", "sample:symmetric"})) return true;
-  return is_in(shape,
-               {"sample:zero_size", "sample:no_keys", "sample:no_channels", "sample:no_columns",
-                "sample:never", "sample:promoted", "sample:integer", "sample:boolean",
-                "sample:repeated_values"});  // of which each may be the one that is taken
+  if (is_one_of(shape, {"sample:completed", "sample:symmetric"})) return true;
+  return is_one_of(shape,
+                   {"sample:zero_size", "sample:no_keys", "sample:no_channels", "sample:no_columns",
+                    "sample:never", "sample:promoted", "sample:integer", "sample:boolean",
+                    "sample:repeated_values"});  // of which each may be the one that is taken
 }
 
 // In 16 bits many elements are as large as their neighbours, and powers leave the range: in a sum over what was

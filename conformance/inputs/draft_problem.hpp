@@ -12,7 +12,7 @@ namespace bp::conform {
 // What a tensor of a call means, and so which values it may have.
 struct PlannedTensor {
   Dtype dtype = f32;
-  std::vector<std::int64_t> shape;
+  Sizes shape;
   std::int64_t index_end = -1;  // not -1: these are indices below it
   bool keeps_values =
       false;  // the sample's, whatever the case's values are: statistics, probabilities, masks
@@ -34,7 +34,7 @@ void plan_from_sample(const Case& one, std::uint64_t draw, PlannedProblem& plan)
 // The parts of a text between separators; "" has one part, the empty one.
 std::vector<std::string> split_text(std::string_view text, char separator);
 // "2x3" or ""; false for anything else.
-bool read_sizes(std::string_view text, std::vector<std::int64_t>& out);
+bool read_sizes(std::string_view text, Sizes& out);
 
 // The argument for a value of the schema's type written as text; throws bad_argument.
 bp_value read_setting(const Case& one, const SchemaArgument& argument, const std::string& text,

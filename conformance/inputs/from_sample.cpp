@@ -16,17 +16,12 @@
 namespace bp::conform {
 namespace {
 
-struct ClonedArgument {
-  bp_value value{};
-  std::vector<int> tensors;
-  std::vector<std::size_t> holes = {};
-};
 // A sample without anything of a device.
 struct ClonedSample {
   std::string recipe;
-  std::vector<ClonedArgument> arguments;
+  std::vector<Argument> arguments;
   std::vector<Laid> tensors;
-  std::deque<std::vector<std::int64_t>> lists;
+  std::deque<Sizes> lists;
 };
 using ClonedSamples =
     std::deque<ClonedSample>;  // they stay where they are: values point into their lists
@@ -61,8 +56,8 @@ class SampleCloner {
     if (is_new) cloned_.tensors.push_back(clone_tensor(Tensor::share(TensorImpl::of(tensor))));
     return found->second;
   }
-  ClonedArgument argument(const bp_value& value) {
-    ClonedArgument made{value, {}};
+  Argument argument(const bp_value& value) {
+    Argument made{value, {}};
     if (value.tag == BP_TENSOR) {
       made.tensors = {tensor(value.u.tensor)};
     } else if (value.tag == BP_TENSOR_LIST) {
@@ -144,9 +139,8 @@ void plan_from_sample(const Case& one, std::uint64_t draw, PlannedProblem& plan)
     problem.tensors.push_back(laid);
   }
   for (std::size_t i = 0; i < found->arguments.size(); ++i) {
-    const ClonedArgument& argument = found->arguments[i];
-    Argument& made =
-        problem.arguments.emplace_back(Argument{argument.value, argument.tensors, argument.holes});
+    const Argument& argument = found->arguments[i];
+    Argument& made = problem.arguments.emplace_back(argument);
     if (argument.value.tag == BP_INT_LIST) {
       auto* list = static_cast<const std::int64_t*>(argument.value.u.ptr);
       made.value.u.ptr = problem.lists.emplace_back(list, list + argument.value.aux).data();

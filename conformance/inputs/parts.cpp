@@ -27,7 +27,7 @@ constexpr Guess guesses[] = {Guess::aligned, Guess::first, Guess::alike, Guess::
 
 void cut_if(const Problem& problem, std::size_t tensor, std::int64_t dim, Split& split) {
   if (tensor >= problem.tensors.size()) return;
-  const std::vector<std::int64_t>& shape = problem.tensors[tensor].shape;
+  const Sizes& shape = problem.tensors[tensor].shape;
   if (dim < 0 || dim >= static_cast<std::int64_t>(shape.size())) return;
   if (shape[static_cast<std::size_t>(dim)] != split.size) return;
   split.cuts.push_back({tensor, static_cast<std::size_t>(dim)});

@@ -20,8 +20,6 @@
 namespace bp::conform {
 namespace {
 
-using Sizes = std::vector<std::int64_t>;
-
 constexpr std::array<std::string_view, 12> names_of_layouts = {
     "plain",  "offset", "transpose", "permute", "step2",         "padded",
     "expand", "inner",  "overlap",   "far",     "channels_last", "own"};
@@ -197,14 +195,14 @@ std::vector<std::uint64_t> sparse_offsets(const Laid& laid) {
   return offsets;
 }
 
-std::vector<unsigned char> packed_elements(const Laid& laid) {
+Bytes packed_elements(const Laid& laid) {
   const std::size_t size = itemsize(laid.dtype);
   const std::size_t bytes = static_cast<std::size_t>(numel_of(laid.shape)) * size;
   if (laid.sparse_bytes == 0 && laid.strides == row_major_strides(laid.shape)) {
     const auto first = laid.storage.begin() + laid.offset * static_cast<std::int64_t>(size);
     return {first, first + static_cast<std::int64_t>(bytes)};
   }
-  std::vector<unsigned char> packed(bytes);
+  Bytes packed(bytes);
   for_each_element(const_cast<Laid&>(laid), [&](std::int64_t i, unsigned char* at) {
     std::memcpy(packed.data() + static_cast<std::size_t>(i) * size, at, size);
   });
@@ -260,7 +258,7 @@ class TensorMaker {
 
  private:
   static void copy_elements(const Laid& from, Laid& to) {
-    const std::vector<unsigned char> packed = packed_elements(from);
+    const Bytes packed = packed_elements(from);
     const std::size_t size = itemsize(from.dtype);
     for_each_element(to, [&](std::int64_t i, unsigned char* at) {
       std::memcpy(at, packed.data() + static_cast<std::size_t>(i) * size, size);

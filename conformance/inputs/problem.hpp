@@ -15,12 +15,15 @@
 
 namespace bp::conform {
 
+using Bytes = std::vector<std::uint8_t>;
+using Sizes = std::vector<std::int64_t>;
+
 // A tensor as it shall lie on the device: the whole memory behind it, gaps included, and the view into that.
 struct Laid {
   Dtype dtype = f32;
-  std::vector<std::int64_t> shape, strides;  // strides in elements
-  std::int64_t offset = 0;                   // of element 0, in elements
-  std::vector<unsigned char> storage;        // all bytes, gaps filled with a pattern of the seed
+  Sizes shape, strides;     // strides in elements
+  std::int64_t offset = 0;  // of element 0, in elements
+  Bytes storage;            // all bytes, gaps filled with a pattern of the seed
   // Not 0: the memory has so many bytes, most of which nobody looks at; `storage` then has the elements alone,
   // row-major, each of which is written to its place (a tensor step with "sparse" and "pieces").
   std::uint64_t sparse_bytes = 0;
@@ -37,14 +40,13 @@ bool is_layout_name(std::string_view name);
 bool is_read_only_layout(std::string_view name);  // several elements share a place
 
 // Without values: the storage has its size and is filled with the gap pattern of the seed.
-Laid lay_out(Dtype dtype, const std::vector<std::int64_t>& shape, std::string_view layout,
-             std::uint64_t seed);
+Laid lay_out(Dtype dtype, const Sizes& shape, std::string_view layout, std::uint64_t seed);
 
 // The BP_LAYOUT_* that hold.
 std::uint32_t layout_flags(const Laid& laid);
 
-std::int64_t numel_of(const std::vector<std::int64_t>& shape);
-std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& shape);
+std::int64_t numel_of(const Sizes& shape);
+Sizes row_major_strides(const Sizes& shape);
 
 // Calls `make` for each element in row-major order with its number and its address; of several that share a
 // place the last one stays. Of a sparse tensor the storage holds the elements alone.
@@ -52,7 +54,7 @@ void for_each_element(Laid& laid, const std::function<void(std::int64_t, unsigne
 // Of a sparse tensor: each element's offset in bytes in the memory that it stands for.
 std::vector<std::uint64_t> sparse_offsets(const Laid& laid);
 // The elements' bytes, row-major.
-std::vector<unsigned char> packed_elements(const Laid& laid);
+Bytes packed_elements(const Laid& laid);
 
 // Of one argument of the schema.
 struct Argument {
@@ -72,7 +74,7 @@ struct Problem {
   std::vector<Laid> tensors;
   // What the call gives, from the row's shape rule; empty for BP_OP_SHAPE_DATA and composite rows.
   std::vector<OutputSpec> outputs;
-  std::deque<std::vector<std::int64_t>> lists;
+  std::deque<Sizes> lists;
   std::deque<std::string> strings;
 
   // The same call of other tensors. It points into the lists of this one, and knows no outputs.

@@ -9,6 +9,8 @@
 
 #include <backplane/tensor/float_formats.hpp>
 
+#include "inputs/draft_problem.hpp"
+
 namespace bp::conform {
 namespace {
 
@@ -150,13 +152,18 @@ void store_element(const Number& number, Dtype dtype, unsigned char* at) {
 
 namespace {
 
-constexpr std::string_view names_of_values[] = {
-    "own",       "normal",    "exact",     "wide",    "specials", "near",       "ties",
-    "cancel",    "big",       "positive",  "every16", "zeros",    "in_turn",    "late",
-    "last_nan",  "nans",      "edges",     "swings",  "lowest",   "highest",    "sparse",
-    "quotients", "fading",    "midpoints", "powers",  "corners",  "duplicates", "minus_one",
-    "minus_end", "minus_any", "too_high",  "too_low"};
-static_assert(std::size(names_of_values) == static_cast<std::size_t>(Values::too_low) + 1);
+#define BP_TEXT(...) #__VA_ARGS__
+#define BP_TEXT_OF(list) BP_TEXT(list)
+
+// The words of the enumeration's own list, in its order.
+const std::vector<std::string>& names_of_values() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> words = split_text(BP_TEXT_OF(BP_VALUES), ',');
+    for (std::string& word : words) word.erase(0, word.find_first_not_of(' '));
+    return words;
+  }();
+  return names;
+}
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -536,13 +543,12 @@ std::int64_t bad_index(std::string_view values, std::uint64_t word, std::int64_t
 }  // namespace
 
 Values values_named(std::string_view name) {
-  const auto* const found = std::find(std::begin(names_of_values), std::end(names_of_values), name);
-  return static_cast<Values>(found - std::begin(names_of_values));
+  const std::vector<std::string>& names = names_of_values();
+  return static_cast<Values>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
 bool is_values_name(std::string_view name) {
-  return std::find(std::begin(names_of_values), std::end(names_of_values), name) !=
-         std::end(names_of_values);
+  return static_cast<std::size_t>(values_named(name)) < names_of_values().size();
 }
 
 Number number_at(const Filling& filling, std::int64_t element) {

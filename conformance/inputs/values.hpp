@@ -102,41 +102,11 @@ constexpr std::uint64_t hash_text(std::string_view text) {
 //   corners   complex numbers of special parts: all pairs in the first tensor
 //   duplicates, and with one bad among good ones too_high, too_low, minus_one, minus_end, minus_any   of indices, which
 //             do not count from the end; others are as normal
-// The names themselves are in values.cpp, in this order.
-enum class Values : std::uint8_t {
-  own,
-  normal,
-  exact,
-  wide,
-  specials,
-  near,
-  ties,
-  cancel,
-  big,
-  positive,
-  every16,
-  zeros,
-  in_turn,
-  late,
-  last_nan,
-  nans,
-  edges,
-  swings,
-  lowest,
-  highest,
-  sparse,
-  quotients,
-  fading,
-  midpoints,
-  powers,
-  corners,
-  duplicates,
-  minus_one,
-  minus_end,
-  minus_any,
-  too_high,
-  too_low
-};
+#define BP_VALUES                                                                                 \
+  own, normal, exact, wide, specials, near, ties, cancel, big, positive, every16, zeros, in_turn, \
+      late, last_nan, nans, edges, swings, lowest, highest, sparse, quotients, fading, midpoints, \
+      powers, corners, duplicates, minus_one, minus_end, minus_any, too_high, too_low
+enum class Values : std::uint8_t { BP_VALUES };
 bool is_values_name(std::string_view name);
 bool holds_bad_index(std::string_view values);
 

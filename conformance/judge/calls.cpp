@@ -375,7 +375,7 @@ std::vector<Tensor> call_as_given(const Problem& problem, std::uint64_t seed,
   std::vector<Tensor> results = call_row(problem, tensors, options);
   for (std::size_t t = 0; written && t < tensors.size(); ++t) {
     const Storage& storage = *tensors[t].impl()->storage;
-    const std::vector<unsigned char>& before = problem.tensors[t].storage;
+    const Bytes& before = problem.tensors[t].storage;
     if (!before.empty() &&
         std::memcmp(reinterpret_cast<const void*>(storage.handle + storage.offset), before.data(),
                     before.size()) != 0)

@@ -26,7 +26,7 @@ ExpectedTensor like(const Tensor& given) {
 
 // The tensor's values in its wide dtype, row-major.
 Tensor widened_values(const Tensor& given) {
-  const std::vector<std::int64_t> shape = given.shape().to_vector();
+  const Sizes shape = given.shape().to_vector();
   Laid laid{given.dtype(), shape, row_major_strides(shape), 0, {}};
   const Tensor dense = contiguous(given);
   const auto* bytes =
@@ -220,7 +220,7 @@ constexpr int num_told = 3;
 constexpr double usual_errors = 4;        // root mean square of errors, in those that are typical
 constexpr std::size_t least_errors = 16;  // of so many on
 
-std::string index_text(std::size_t element, const std::vector<std::int64_t>& shape) {
+std::string index_text(std::size_t element, const Sizes& shape) {
   std::string text;
   for (std::size_t d = shape.size(); d-- > 0;) {
     const auto size = static_cast<std::size_t>(shape[d]);
@@ -390,7 +390,7 @@ void compare_floats(const unsigned char* bytes, const ExpectedTensor& expected, 
 
 }  // namespace
 
-Comparison compare(const std::vector<unsigned char>& bytes, const ExpectedTensor& expected) {
+Comparison compare(const Bytes& bytes, const ExpectedTensor& expected) {
   Comparison comparison;
   std::size_t count = 1;
   for (const std::int64_t size : expected.shape) count *= static_cast<std::size_t>(size);

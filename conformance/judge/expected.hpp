@@ -16,7 +16,7 @@ namespace bp::conform {
 // One result. Values are those of the wide dtype (f64, complex128 as pairs, integers and bools in their own width).
 struct ExpectedTensor {
   Dtype dtype = f32;  // that the result must have
-  std::vector<std::int64_t> shape;
+  Sizes shape;
   Tensor wide;  // row-major, on the oracle
   std::vector<double>
       bound;  // for each element (each part of a complex one), absolute; empty: `ulp` alone decides
@@ -72,7 +72,7 @@ struct Comparison {
       why;  // empty, or "element [1, 2]: 3.0000002, expected 3 (bound 1e-7: 3 ulp); 5 of 12 differ"
 };
 // `bytes`: the result's elements, row-major, in its own dtype.
-Comparison compare(const std::vector<unsigned char>& bytes, const ExpectedTensor& expected);
+Comparison compare(const Bytes& bytes, const ExpectedTensor& expected);
 
 // Loads the oracle, a plugin beside this program; throws if it is missing.
 Device oracle();

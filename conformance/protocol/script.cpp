@@ -10,7 +10,9 @@
 #include <backplane/tensor/error.hpp>
 
 #include "inputs/problem.hpp"
+#include "inputs/values.hpp"
 #include "judge/calls.hpp"
+#include "refuse.hpp"
 
 namespace bp::conform {
 namespace {
@@ -44,8 +46,8 @@ Json direct_tensor(const Laid& laid, int object) {
 }
 
 // Each element of a sparse tensor: its offset in the memory, and its bytes.
-std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>> sparse_pieces(const Laid& laid) {
-  std::vector<std::pair<std::uint64_t, std::vector<std::uint8_t>>> pieces;
+std::vector<std::pair<std::uint64_t, Bytes>> sparse_pieces(const Laid& laid) {
+  std::vector<std::pair<std::uint64_t, Bytes>> pieces;
   auto from = laid.storage.begin();
   for (const std::uint64_t offset : sparse_offsets(laid)) {
     const auto end = from + itemsize(laid.dtype);
@@ -115,7 +117,7 @@ Json allocate_step(int object, std::uint64_t bytes, std::uint64_t alignment) {
   return {{"do", "allocate"}, {"object", object}, {"bytes", bytes}, {"alignment", alignment}};
 }
 
-Json write_step(int object, std::uint64_t offset, std::vector<std::uint8_t> bytes) {
+Json write_step(int object, std::uint64_t offset, Bytes bytes) {
   return {{"do", "write"},
           {"object", object},
           {"offset", offset},
@@ -174,8 +176,7 @@ bp_value read_value(const Json& json, ArgumentLists& lists, const bp_value& devi
   if (kind == "s")
     return pointing_to(BP_STRING, lists.strings.emplace_back(content.get<std::string>()));
   if (kind == "ints")
-    return pointing_to(BP_INT_LIST,
-                       lists.ints.emplace_back(content.get<std::vector<std::int64_t>>()));
+    return pointing_to(BP_INT_LIST, lists.ints.emplace_back(content.get<Sizes>()));
   if (kind == "doubles" || kind == "z") {
     made =
         pointing_to(BP_DOUBLE_LIST, lists.doubles.emplace_back(content.get<std::vector<double>>()));
@@ -187,8 +188,7 @@ bp_value read_value(const Json& json, ArgumentLists& lists, const bp_value& devi
     made.u.tensor = tensor_of(content);
     return made;
   }
-  if (kind != "tensors")
-    throw_error(ErrorClass::bad_argument, fmt::format("script: '{}' is not a kind of value", kind));
+  if (kind != "tensors") refuse("script: '{}' is not a kind of value", kind);
   auto& list = lists.tensors.emplace_back();
   for (const Json& each : content) list.push_back(each.is_null() ? nullptr : tensor_of(each));
   return pointing_to(BP_TENSOR_LIST, list);
@@ -275,7 +275,7 @@ void find_binaries(Json& light, std::vector<Json::binary_t*>& found) {
 
 }  // namespace
 
-void append_message(const Json& message, std::vector<std::uint8_t>& frame) {
+void append_message(const Json& message, Bytes& frame) {
   std::vector<const Json::binary_t*> taken;
   const Json light = lightened(message, taken);
   std::vector<std::size_t> sizes;
@@ -307,14 +307,14 @@ bool read_message(const std::uint8_t* begin, std::size_t size, Json& out) {
     if (!sizes[i].is_number_unsigned()) return false;
     const auto bytes = sizes[i].get<std::size_t>();
     if (bytes > size) return false;
-    static_cast<std::vector<std::uint8_t>&>(*binaries[i]).assign(begin, begin + bytes);
+    static_cast<Bytes&>(*binaries[i]).assign(begin, begin + bytes);
     begin += bytes, size -= bytes;
   }
   return size == 0;
 }
 
 bool send(int file, const Json& message) {
-  std::vector<std::uint8_t> frame(sizeof(std::uint64_t));
+  Bytes frame(sizeof(std::uint64_t));
   append_message(message, frame);
   const std::uint64_t bytes = frame.size() - sizeof bytes;
   std::memcpy(frame.data(), &bytes, sizeof bytes);
@@ -328,7 +328,7 @@ bool receive(int file, Json& out) {
   if (head < sizeof bytes || bytes > longest_frame)
     throw_error(ErrorClass::internal,
                 "a message on the pipe is broken; did something else write into it?");
-  std::vector<std::uint8_t> frame(bytes);
+  Bytes frame(bytes);
   if (read_all(file, frame.data(), frame.size()) < frame.size())
     throw_error(ErrorClass::internal, "a message on the pipe ends early; its sender is gone");
   if (!read_message(frame.data(), frame.size(), out))

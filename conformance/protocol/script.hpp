@@ -78,7 +78,7 @@ Json tensor_step(const Laid& laid, int object, bool wants_gradient);
 Json row_step(const Problem& problem, int first_result);
 // Of the direct lane. A tensor's memory; `writes`: with its values, of a sparse one element by element.
 Json allocate_step(int object, std::uint64_t bytes, std::uint64_t alignment = 1);
-Json write_step(int object, std::uint64_t offset, std::vector<std::uint8_t> bytes);
+Json write_step(int object, std::uint64_t offset, Bytes bytes);
 Json read_step(int object, std::uint64_t offset, std::uint64_t count);
 void add_memory(Json& steps, const Laid& laid, int object, bool writes);
 // A call of the problem's row by a kernel; the outputs lie in these objects, the tensors in `first_tensor` and up.
@@ -88,7 +88,7 @@ Json call_step(const Problem& problem, const std::vector<Laid>& outputs,
 // What arguments point to; it stays where it is.
 struct ArgumentLists {
   std::deque<std::vector<const bp_tensor*>> tensors;
-  std::deque<std::vector<std::int64_t>> ints;
+  std::deque<Sizes> ints;
   std::deque<std::vector<double>> doubles;
   std::deque<std::string> strings;
 };
@@ -98,7 +98,7 @@ bp_value read_value(const Json& json, ArgumentLists& lists, const bp_value& devi
                     const std::function<const bp_tensor*(const Json&)>& tensor_of);
 
 // A message as bytes: CBOR without what its binary values hold, then that, one after the other.
-void append_message(const Json& message, std::vector<std::uint8_t>& frame);
+void append_message(const Json& message, Bytes& frame);
 // False where the bytes are none.
 bool read_message(const std::uint8_t* begin, std::size_t size, Json& out);
 

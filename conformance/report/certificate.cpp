@@ -1,19 +1,56 @@
-// A certificate, and all reports of a folder at once.
+// All files of a folder at once, and certificates: what they say, also of other projects' tests, and the command that writes one.
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <backplane/loading/certificate.hpp>
 #include <backplane/loading/sha256.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
+#include "runner/commands.hpp"
 
 namespace bp::conform {
+
+Json sections_of(const std::string& folder, const std::string& library_sha256) {
+  Json sections = Json::object();
+  for (const char* suite : {"pytorch", "onnx"}) {
+    const std::string file = fmt::format("{}/journal.jsonl", suite), path = folder + "/" + file;
+    if (!std::filesystem::exists(path)) continue;
+    const Run run = read_journal(path);
+    if (suite_of(run) != suite || run.subject.library_sha256 != library_sha256) continue;
+    std::vector<Waiver> none;
+    const Summary summary = summarize(run, none);
+    sections[suite] = {
+        {"profile", summary.profile},
+        {"versions", run.header["through"].at("versions")},
+        {"selection", run.header.at("selection")},
+        {"must_run", {{"digest", run.header.at("digest")}, {"cases", run.header.at("cases")}}},
+        {"figures", summary.total},
+        {"journal", {{"file", file}, {"sha256", loading::sha256_of_file(path).value_or("")}}}};
+  }
+  return sections;
+}
+
+std::string text_of_sections(const Json& sections) {
+  std::string text;
+  for (const auto& [suite, section] : sections.items()) {
+    const Json& figures = section.at("figures");
+    const auto of = [&](const char* figure) { return figures.at(figure).get<int>(); };
+    text +=
+        fmt::format("through {}: {} cases, {} correct, {} native, {} failed, {} unsupported\n",
+                    suite, of("run"), of("correct"), of("native"), of("failed"), of("unsupported"));
+  }
+  return text;
+}
+
 namespace {
 
-nlohmann::json waivers_json(const std::vector<Waiver>& waivers) {
-  nlohmann::json list = nlohmann::json::array();
+Json waivers_json(const std::vector<Waiver>& waivers) {
+  Json list = Json::array();
   for (const Waiver& waiver : waivers)
     list.push_back({{"pattern", waiver.pattern},
                     {"reason", waiver.reason},
@@ -28,8 +65,8 @@ nlohmann::json waivers_json(const std::vector<Waiver>& waivers) {
 void write_certificate(const Run& run, const Summary& summary, const std::string& journal,
                        const std::string& path) {
   const auto digest = loading::sha256_of_file(journal);
-  if (!digest) throw_error(ErrorClass::bad_argument, fmt::format("{}: cannot be read", journal));
-  nlohmann::json subject = to_json(run.subject);
+  if (!digest) refuse("{}: cannot be read", journal);
+  Json subject = to_json(run.subject);
   subject.erase("kernels");  // in the journal; here only how many
   subject["kernels"] = run.subject.kernels.size();
   // Where it lay says nothing elsewhere; the digest says which it was.
@@ -43,13 +80,13 @@ void write_certificate(const Run& run, const Summary& summary, const std::string
       {"selection", run.header.at("selection")},
       {"must_run", {{"digest", run.header.at("digest")}, {"cases", run.header.at("cases")}}},
       {"journal", {{"file", std::filesystem::path(journal).filename()}, {"sha256", *digest}}},
-      {"waivers", run.header.value("waivers", nlohmann::json::array())},
-      {"host", run.header.value("host", nlohmann::json())},
+      {"waivers", run.header.value("waivers", Json::array())},
+      {"host", run.header.value("host", Json())},
       {"summary", to_json(summary)}};
   if (!suite_of(run).empty())
     certificate["through"] = run.header["through"];
-  else if (const nlohmann::json sections = sections_of(std::filesystem::path(journal).parent_path(),
-                                                       run.subject.library_sha256);
+  else if (const Json sections = sections_of(std::filesystem::path(journal).parent_path(),
+                                             run.subject.library_sha256);
            !sections.empty())
     certificate["sections"] = sections;
   write_whole_file(path, certificate.dump(2) + "\n");
@@ -73,6 +110,62 @@ int write_reports(const std::string& folder, const std::string& waivers_file, st
   write_certificate(run, summary, journal, folder + "/certificate.json");
   if (to != nullptr) fmt::print(to, "report: {}/report.html\n", folder);
   return summary.ok ? 0 : 1;
+}
+
+namespace {
+
+// Where the core looks for the level of a device: see dispatcher/certified.hpp.
+void install_certificate(const Run& run, const std::string& certificate) {
+  const std::filesystem::path folder = loading::Environment::current().user_certificates;
+  if (folder.empty())
+    refuse("certify: there is no user folder to install the certificate in; set HOME");
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  std::string file =
+      fmt::format("{}-{}{}", run.subject.device, run.subject.library_sha256.substr(0, 16),
+                  loading::certificate_ending);
+  std::replace(file.begin(), file.end(), ':', '-');
+  write_whole_file(folder / file, read_whole_file(certificate));
+  fmt::print("installed: {}\n", (folder / file).string());
+}
+
+}  // namespace
+
+int certify_report(const Options& options) {
+  if (options.files.size() > 1 && options.out.empty())
+    refuse(
+        "certify: several reports are the shards of one run; give a folder for the common "
+        "one with --out FOLDER");
+  const std::string folder = options.files.size() > 1 ? options.out : options.files.at(0),
+                    journal = folder + "/journal.jsonl";
+  if (options.files.size() > 1) merge_shards(options.files, folder);
+  Run run = read_journal(journal);
+  const auto refuse_report = [&](const std::string& why) {
+    refuse("certify: {} is not a complete report: {}", folder, why);
+  };
+  if (!run.ended || run.interrupted)
+    refuse_report("the run was interrupted; --resume continues it");
+  if (!suite_of(run).empty())
+    refuse_report(
+        fmt::format("it is of the tests of {}, which give no level; certify the report of "
+                    "Backplane's own cases, whose folder this one lies in",
+                    suite_of(run)));
+  if (!is_whole(run))
+    refuse_report("it has only some of the cases of its level (a filter or a shard)");
+  if (!run.doubled.empty()) refuse_report(fmt::format("case {} is there twice", run.doubled[0]));
+  std::vector<Waiver> waivers;
+  const Summary summary = summarize_with(options.waivers, run, waivers);
+  fmt::print("{}", text_summary(run, summary));
+  if (!summary.ok) {
+    fmt::print("certify: cases fail, so there is nothing to certify\n");
+    return exit_failed;
+  }
+  if (options.files.size() > 1) write_reports(folder, options.waivers, nullptr);
+  write_certificate(run, summary, journal, folder + "/certificate.json");
+  fmt::print("{}certificate: {}/certificate.json\n",
+             text_of_sections(sections_of(folder, run.subject.library_sha256)), folder);
+  if (options.install) install_certificate(run, folder + "/certificate.json");
+  return 0;
 }
 
 }  // namespace bp::conform

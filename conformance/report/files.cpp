@@ -9,7 +9,8 @@
 #include <sstream>
 
 #include <backplane/loading/sha256.hpp>
-#include <backplane/tensor/error.hpp>
+
+#include "refuse.hpp"
 
 namespace bp::conform {
 
@@ -22,17 +23,14 @@ void write_whole_file(const std::string& path, const std::string& text) {
   if (good) return;
   const int reason = errno;
   std::remove(temporary.c_str());
-  throw_error(ErrorClass::bad_argument,
-              fmt::format("conform: cannot write {}: {}", path, std::strerror(reason)));
+  refuse("conform: cannot write {}: {}", path, std::strerror(reason));
 }
 
 std::string read_whole_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;
   if (stream) text << stream.rdbuf();
-  if (!stream)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  if (!stream) refuse("{}: cannot be read: {}", path, std::strerror(errno));
   return text.str();
 }
 

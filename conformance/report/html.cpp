@@ -38,7 +38,7 @@ std::vector<std::string> layouts_of(const Record& record) {
 }
 
 // Operator x dtype x layout x lane, summed.
-void add_map(const Run& run, nlohmann::json& page) {
+void add_map(const Run& run, Json& page) {
   std::set<std::string> names;
   for (const Record& record : run.records)
     if (record.one.lane != Lane::probe)
@@ -59,7 +59,7 @@ void add_map(const Run& run, nlohmann::json& page) {
     cell[3] += is_failure(record);
     cell[4] += outcome == Outcome::unsupported;
   }
-  nlohmann::json& map = page["map"] = nlohmann::json::array();
+  Json& map = page["map"] = Json::array();
   for (const auto& [key, cell] : cells)
     map.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), cell[0],
                    cell[1], cell[2], cell[3], cell[4]});
@@ -68,8 +68,8 @@ void add_map(const Run& run, nlohmann::json& page) {
     page["dtypes"].push_back(short_name(static_cast<Dtype>(i)));
 }
 
-void add_failures(const Run& run, const std::vector<Waiver>& waivers, nlohmann::json& page) {
-  nlohmann::json failures = nlohmann::json::array(), flaky = nlohmann::json::array();
+void add_failures(const Run& run, const std::vector<Waiver>& waivers, Json& page) {
+  Json failures = Json::array(), flaky = Json::array();
   std::size_t more = 0;
   for (const Record& record : run.records) {
     if (!is_failure(record)) continue;
@@ -87,7 +87,7 @@ void add_failures(const Run& run, const std::vector<Waiver>& waivers, nlohmann::
   page["more_failures"] = more;
 }
 
-void add_accuracy(const Run& run, nlohmann::json& page) {
+void add_accuracy(const Run& run, Json& page) {
   struct Worst {
     double ulp = 0, share = 0;
     std::string rule;
@@ -103,13 +103,13 @@ void add_accuracy(const Run& run, nlohmann::json& page) {
     worst.share = verdict.worst_share;
     worst.rule = verdict.rule;
   }
-  nlohmann::json& list = page["accuracy"] = nlohmann::json::array();
+  Json& list = page["accuracy"] = Json::array();
   for (const auto& [key, worst] : rows)
     list.push_back({key.first, short_name(static_cast<Dtype>(key.second)), worst.ulp, worst.share,
                     cut(worst.rule)});
 }
 
-void add_gaps(const Run& run, nlohmann::json& page) {
+void add_gaps(const Run& run, Json& page) {
   struct Gap {
     std::set<std::string> dtypes;
     int cases = 0, host = 0, unsupported = 0, failed = 0;
@@ -124,27 +124,27 @@ void add_gaps(const Run& run, nlohmann::json& page) {
     gap.unsupported += record.verdict.outcome == Outcome::unsupported;
     gap.failed += is_failure(record);
   }
-  nlohmann::json& list = page["gaps"] = nlohmann::json::array();
+  Json& list = page["gaps"] = Json::array();
   for (const auto& [op, gap] : gaps)
     list.push_back({op, fmt::format("{}", fmt::join(gap.dtypes, ", ")), gap.cases,
                     fmt::format("{} on the host, {} unsupported, {} failed", gap.host,
                                 gap.unsupported, gap.failed)});
 }
 
-void add_slowest(const Run& run, nlohmann::json& page) {
+void add_slowest(const Run& run, Json& page) {
   std::vector<const Record*> records;
   for (const Record& record : run.records) records.push_back(&record);
   const std::size_t count = std::min(most_slow, records.size());
   std::partial_sort(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(count),
                     records.end(), [](const Record* a, const Record* b) { return a->ms > b->ms; });
-  nlohmann::json& list = page["slowest"] = nlohmann::json::array();
+  Json& list = page["slowest"] = Json::array();
   for (std::size_t i = 0; i < count; ++i) list.push_back({records[i]->name, records[i]->ms});
 }
 
 void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>& waivers,
-              nlohmann::json& page) {
+              Json& page) {
   const Subject& subject = run.subject;
-  const nlohmann::json& selection = run.header.at("selection");
+  const Json& selection = run.header.at("selection");
   page["device"] = subject.device;
   page["profile"] = summary.profile;
   page["verdict"] = !run.ended || run.interrupted ? "Interrupted."
@@ -157,16 +157,16 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
                               : fmt::format("; excused: {}", fmt::join(summary.excused, ", ")));
   page["correct"] = correct_text(run, summary);
   page["native"] = native_text(run, summary);
-  page["total"] = to_json(summary.total);
+  page["total"] = summary.total;
   page["problems"] = summary.waiver_problems;
-  page["levels"] = nlohmann::json::array();
+  page["levels"] = Json::array();
   for (std::size_t i = 0; i < summary.levels.size(); ++i) {
     const Count& c = summary.levels[i];
     if (c.run != 0 && suite_of(run).empty())
       page["levels"].push_back(
           {fmt::format("L{}", i), c.run, c.correct, c.native, c.failed, c.waived, c.unsupported});
   }
-  page["waivers"] = nlohmann::json::array();
+  page["waivers"] = Json::array();
   for (const Waiver& waiver : waivers)
     page["waivers"].push_back({waiver.pattern, waiver.kind, waiver.reason, waiver.address,
                                waiver.expires, waiver.matched});
@@ -174,7 +174,7 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
       fmt::format("{}; library {} sha256 {}; must-run list {}; {} on {}; {}",
                   run.header.value("tool", ""), subject.library, subject.library_sha256,
                   run.header.value("digest", ""), utc_time(run.header.value("started", 0L)),
-                  run.header.value("host", nlohmann::json::object()).value("processor", ""),
+                  run.header.value("host", Json::object()).value("processor", ""),
                   fmt::format("{} cases in {:.1f} s", summary.total.run, run.seconds));
 }
 
@@ -182,14 +182,14 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
 
 void write_html(const Run& run, const Summary& summary, const std::vector<Waiver>& waivers,
                 const std::string& path) {
-  nlohmann::json page;
+  Json page;
   add_head(run, summary, waivers, page);
   add_map(run, page);
   add_failures(run, waivers, page);
   add_accuracy(run, page);
   add_gaps(run, page);
   add_slowest(run, page);
-  std::string data = page.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string data = page.dump(-1, ' ', false, Json::error_handler_t::replace);
   // Nothing in it may end the script.
   for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3)
     data.insert(at + 1, "\\");

@@ -8,7 +8,7 @@
 namespace bp::conform {
 namespace {
 
-std::string testcase(const Record& record, const nlohmann::json& header) {
+std::string testcase(const Record& record, const Json& header) {
   const Verdict& verdict = record.verdict;
   std::string text =
       fmt::format(R"(<testcase classname="{}" name="{}" time="{:.4f}")",

@@ -5,6 +5,7 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
 #include "report/report.hpp"
 #include "runner/aggregate.hpp"
 #include "runner/commands.hpp"
@@ -13,8 +14,8 @@ namespace bp::conform {
 namespace {
 
 // That two shards are of one run: the same tool, library and choice of cases.
-nlohmann::json kind_of(const Run& run) {
-  nlohmann::json selection = run.header.at("selection");
+Json kind_of(const Run& run) {
+  Json selection = run.header.at("selection");
   selection.erase("shard");
   return {run.header.at("tool"), run.subject.library_sha256, run.subject.device_name, selection};
 }
@@ -25,19 +26,16 @@ std::vector<Run> read_shards(const std::vector<std::string>& reports) {
   for (const std::string& report : reports) {
     runs.push_back(read_journal(journal_of(report)));
     const Run& run = runs.back();
-    const auto refuse = [&](const char* why) {
-      throw_error(ErrorClass::bad_argument, fmt::format("certify: {} {}", report, why));
-    };
-    if (!run.ended || run.interrupted) refuse("was interrupted; --resume continues it");
+    const auto refuse_shard = [&](const char* why) { refuse("certify: {} {}", report, why); };
+    if (!run.ended || run.interrupted) refuse_shard("was interrupted; --resume continues it");
     if (kind_of(run) != kind_of(runs[0]))
-      refuse("is of another tool, library, device or choice of cases than the first");
+      refuse_shard("is of another tool, library, device or choice of cases than the first");
     if (!shards.insert(run.header.at("selection").at("shard").get<int>()).second)
-      refuse("is of a shard that was given already");
+      refuse_shard("is of a shard that was given already");
   }
   const int wanted = runs[0].header.at("selection").at("num_shards").get<int>();
   if (static_cast<int>(shards.size()) != wanted)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("certify: {} of {} shards are given", shards.size(), wanted));
+    refuse("certify: {} of {} shards are given", shards.size(), wanted);
   return runs;
 }
 
@@ -45,12 +43,12 @@ std::vector<Run> read_shards(const std::vector<std::string>& reports) {
 
 void merge_shards(const std::vector<std::string>& reports, const std::string& folder) {
   const std::vector<Run> runs = read_shards(reports);
-  Selection whole = read_selection(runs[0].header.at("selection"));
+  Selection whole = runs[0].header.at("selection").get<Selection>();
   whole.shard = 0;
   whole.num_shards = 1;
   const std::vector<Case> cases = derive_cases(runs[0].subject, whole);
-  nlohmann::json header = runs[0].header;
-  header["selection"] = to_json(whole);
+  Json header = runs[0].header;
+  header["selection"] = whole;
   header["cases"] = cases.size();
   header["digest"] = digest_of(cases);
   std::filesystem::create_directories(folder);

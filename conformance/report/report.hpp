@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdio>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -36,8 +36,8 @@ struct Summary {
 Summary summarize(const Run& run, std::vector<Waiver>& waivers);
 // The same with a file's waivers (none without a path), which the run's header then has.
 Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Waiver>& waivers);
-nlohmann::json to_json(const Count& count);
-nlohmann::json to_json(const Summary& summary);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Count, run, correct, native, failed, waived, unsupported)
+Json to_json(const Summary& summary);
 // "AMD EPYC; driver 3.1; uuid 6f6e6520...": what was examined.
 std::string unit_text(const Subject& subject);
 // "L3 in f32, f16" or "no level"; of a part of the cases, of which no level is said, "93 of the 93 cases that were run".
@@ -53,7 +53,7 @@ std::string digest_of_names(std::vector<std::string> names);
 bool is_waived(const Record& record, const std::vector<Waiver>& waivers);
 bool is_failure(const Record& record);  // anything but pass and unsupported
 // The command that repeats a case, or for the bias of a row the cases that it is of.
-std::string repeating_command(const std::string& case_name, const nlohmann::json& header);
+std::string repeating_command(const std::string& case_name, const Json& header);
 // Joins the journals of all shards of one run in a new folder. Throws if they are not that.
 void merge_shards(const std::vector<std::string>& reports, const std::string& folder);
 // Whether the run had all cases of its level and profile: no filter, no shard, none missing.
@@ -69,11 +69,21 @@ void write_badge(const Summary& summary, const std::string& path);
 int write_reports(const std::string& folder, const std::string& waivers, std::FILE* to);
 
 // The sections of a certificate for journals of --through below its folder, if they are of the same library; and as text.
-nlohmann::json sections_of(const std::string& folder, const std::string& library_sha256);
-std::string text_of_sections(const nlohmann::json& sections);
+Json sections_of(const std::string& folder, const std::string& library_sha256);
+std::string text_of_sections(const Json& sections);
 
 // A certificate: JSON with subject, digests, summary and the digest of the journal beside it.
 void write_certificate(const Run& run, const Summary& summary, const std::string& journal,
                        const std::string& path);
+
+// Which rows well-known models are made of: what a gap in them costs.
+struct Model {
+  std::string name;
+  std::vector<std::string> inference, training;  // rows; `training` is besides
+};
+
+const std::vector<Model>& models();
+// Throws bad_argument that lists the models there are.
+const Model& model_of(std::string_view name);
 
 }  // namespace bp::conform

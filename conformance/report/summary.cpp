@@ -149,7 +149,7 @@ bool is_waived(const Record& record, const std::vector<Waiver>& waivers) {
 }
 
 bool is_whole(const Run& run) {
-  const nlohmann::json& selection = run.header.at("selection");
+  const Json& selection = run.header.at("selection");
   const auto aggregates =
       std::count_if(run.records.begin(), run.records.end(),
                     [](const Record& record) { return is_aggregate(record.name); });
@@ -190,16 +190,9 @@ Summary summarize(const Run& run, std::vector<Waiver>& waivers) {
   return out;
 }
 
-nlohmann::json to_json(const Count& count) {
-  return {{"run", count.run},       {"correct", count.correct}, {"native", count.native},
-          {"failed", count.failed}, {"waived", count.waived},   {"unsupported", count.unsupported}};
-}
-
-nlohmann::json to_json(const Summary& summary) {
-  nlohmann::json levels = nlohmann::json::array();
-  for (const Count& count : summary.levels) levels.push_back(to_json(count));
-  return {{"total", to_json(summary.total)},
-          {"levels", levels},
+Json to_json(const Summary& summary) {
+  return {{"total", summary.total},
+          {"levels", summary.levels},
           {"correct", {{"level", summary.correct_level}, {"dtypes", summary.correct_dtypes}}},
           {"native", {{"level", summary.native_level}, {"dtypes", summary.native_dtypes}}},
           {"profile", summary.profile},

@@ -12,6 +12,7 @@
 #include <backplane/loading/sha256.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
 #include "runner/aggregate.hpp"
@@ -40,21 +41,19 @@ struct Examination {
   }
 };
 
-nlohmann::json read_certificate(const std::string& path) {
-  nlohmann::json json =
-      nlohmann::json::parse(read_whole_file(path), nullptr, /*allow_exceptions=*/false);
+Json read_certificate(const std::string& path) {
+  Json json = Json::parse(read_whole_file(path), nullptr, /*allow_exceptions=*/false);
   const auto has = [&](const char* key) { return json.contains(key); };
   if (!json.is_object() || !has("certificate") || !has("journal") || !has("summary") ||
       !has("must_run") || !has("subject"))
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("{}: not a certificate of backplane conform", path));
+    refuse("{}: not a certificate of backplane conform", path);
   return json;
 }
 
 // The tests of other projects are counted again; which they are is known to their own packages alone.
-void check_sections(const fs::path& folder, const nlohmann::json& certificate, Examination& out) {
-  const nlohmann::json certified = certificate.value("sections", nlohmann::json::object());
-  const nlohmann::json counted = sections_of(folder, certificate.at("subject").value("sha256", ""));
+void check_sections(const fs::path& folder, const Json& certificate, Examination& out) {
+  const Json certified = certificate.value("sections", Json::object());
+  const Json counted = sections_of(folder, certificate.at("subject").value("sha256", ""));
   for (const auto& [suite, section] : certified.items())
     out.check(counted.contains(suite) && counted[suite] == section,
               fmt::format("the section \"{}\"", suite),
@@ -80,7 +79,7 @@ bool is_plausible(const Record& record) {
 
 void check_cases(const Run& run, Examination& out) {
   const std::vector<Case> cases =
-      derive_cases(run.subject, read_selection(run.header.at("selection")));
+      derive_cases(run.subject, run.header.at("selection").get<Selection>());
   const std::string digest = digest_of(cases);
   out.check(digest == run.header.at("digest"), "the must-run list's digest",
             fmt::format("the must-run list of this tool has the digest {}, the journal's is {}: "
@@ -104,22 +103,22 @@ void check_cases(const Run& run, Examination& out) {
             seen.empty() ? "" : fmt::format("case {} is not on the must-run list", *seen.begin()));
 }
 
-void check_verdicts(const Run& run, const nlohmann::json& certificate, Examination& out) {
+void check_verdicts(const Run& run, const Json& certificate, Examination& out) {
   const auto odd = std::find_if_not(run.records.begin(), run.records.end(), is_plausible);
   out.check(odd == run.records.end(), "each verdict fits its figures",
             odd == run.records.end()
                 ? ""
                 : fmt::format("the verdict on {} contradicts its own figures", odd->name));
   std::vector<Waiver> waivers;
-  for (const nlohmann::json& each : certificate.value("waivers", nlohmann::json::array()))
+  for (const Json& each : certificate.value("waivers", Json::array()))
     waivers.push_back({each.at("pattern"), each.at("reason"), each.at("address"), each.at("kind"),
                        each.at("expires")});
-  const nlohmann::json counted = to_json(summarize(run, waivers));
+  const Json counted = to_json(summarize(run, waivers));
   for (const char* figure : {"total", "levels", "correct", "native", "profile", "ok"})
-    out.check(counted.at(figure) == certificate.at("summary").value(figure, nlohmann::json()),
+    out.check(counted.at(figure) == certificate.at("summary").value(figure, Json()),
               fmt::format("the figure \"{}\"", figure),
               fmt::format("\"{}\" is certified as {}, the journal gives {}", figure,
-                          certificate.at("summary").value(figure, nlohmann::json()).dump(),
+                          certificate.at("summary").value(figure, Json()).dump(),
                           counted.at(figure).dump()));
   out.check(certificate.value("profile", "") == counted.at("profile"), "the profile",
             "the profile on top is not that of the summary");
@@ -138,7 +137,7 @@ void check_library_at_hand(const std::string& certified, const std::string& libr
                         digest.value_or("(unreadable)"), certified));
 }
 
-void check_library(const Run& run, const nlohmann::json& certificate, const Options& options,
+void check_library(const Run& run, const Json& certificate, const Options& options,
                    Examination& out) {
   const std::string certified = certificate.at("subject").value("sha256", "");
   out.check(certified == run.subject.library_sha256, "the library's digest in the journal",
@@ -147,11 +146,11 @@ void check_library(const Run& run, const nlohmann::json& certificate, const Opti
 }
 
 // Without the journal nothing can be counted again. What does not need it is checked; that alone proves nothing.
-int verify_alone(const std::string& path, const std::string& journal,
-                 const nlohmann::json& certificate, const Options& options, Examination& out) {
+int verify_alone(const std::string& path, const std::string& journal, const Json& certificate,
+                 const Options& options, Examination& out) {
   const std::string fault = loading::find_fault_in_certificate(read_whole_file(path), path);
   out.check(fault.empty(), "the certificate's own figures agree", fault);
-  const nlohmann::json& subject = certificate.at("subject");
+  const Json& subject = certificate.at("subject");
   std::string library;
   try {
     library = find_plugin_file(subject.value("device", ""), options.plugin);
@@ -175,8 +174,7 @@ double share_of(const std::string& text) {
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), share);
   const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
   if (problem != std::errc() || (rest != "%" && !rest.empty()) || share <= 0 || share > 100)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("verify: --rerun {}: should be like 5%", text));
+    refuse("verify: --rerun {}: should be like 5%", text);
   return share / 100;
 }
 
@@ -239,7 +237,7 @@ void check_again(const Run& run, const Options& options, Examination& out) {
 int verify_certificate(const Options& options) {
   const std::string given = options.files.at(0),
                     path = fs::is_directory(given) ? given + "/certificate.json" : given;
-  const nlohmann::json certificate = read_certificate(path);
+  const Json certificate = read_certificate(path);
   const std::string journal =
       fs::path(path).parent_path() / certificate.at("journal").at("file").get<std::string>();
   Examination out;

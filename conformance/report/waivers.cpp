@@ -10,18 +10,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <backplane/tensor/error.hpp>
-
+#include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
 
 namespace bp::conform {
 namespace {
 
-using Lines = std::vector<std::pair<int, nlohmann::json>>;  // line number, object
+using Lines = std::vector<std::pair<int, Json>>;  // line number, object
 
-[[noreturn]] void refuse(const std::string& path, int line, const std::string& why) {
-  throw_error(ErrorClass::bad_argument, fmt::format("{}:{}: {}", path, line, why));
+[[noreturn]] void refuse_line(const std::string& path, int line, const std::string& why) {
+  refuse("{}:{}: {}", path, line, why);
 }
 
 std::string trimmed(std::string text) {
@@ -44,25 +43,24 @@ Lines parse_list(const std::string& path, const std::string& text) {
     ++number;
     const std::string bare = trimmed(line);
     if (bare.empty() || bare[0] == '#') continue;
-    if (bare == "-" || bare.starts_with("- "))
-      entries.emplace_back(number, nlohmann::json::object());
-    if (entries.empty()) refuse(path, number, "does not begin with an entry, \"- pattern: ...\"");
+    if (bare == "-" || bare.starts_with("- ")) entries.emplace_back(number, Json::object());
+    if (entries.empty())
+      refuse_line(path, number, "does not begin with an entry, \"- pattern: ...\"");
     line = trimmed(bare.starts_with("-") ? bare.substr(1) : bare);
     if (line.empty()) continue;
     const std::size_t colon = line.find(':');
     if (colon == std::string::npos)
-      refuse(path, number, fmt::format("\"{}\" is not \"name: text\"", line));
+      refuse_line(path, number, fmt::format("\"{}\" is not \"name: text\"", line));
     entries.back().second[trimmed(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
   }
   return entries;
 }
 
 Lines parse_json_list(const std::string& path, const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_array()) refuse(path, 1, "not a JSON list of waivers");
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) refuse_line(path, 1, "not a JSON list of waivers");
   Lines entries;
-  for (const nlohmann::json& entry : json)
-    entries.emplace_back(static_cast<int>(entries.size()) + 1, entry);
+  for (const Json& entry : json) entries.emplace_back(static_cast<int>(entries.size()) + 1, entry);
   return entries;
 }
 
@@ -73,8 +71,8 @@ bool is_date(const std::string& text) {
   return true;
 }
 
-Waiver read_waiver(const std::string& path, int line, const nlohmann::json& entry) {
-  if (!entry.is_object()) refuse(path, line, "a waiver is an object");
+Waiver read_waiver(const std::string& path, int line, const Json& entry) {
+  if (!entry.is_object()) refuse_line(path, line, "a waiver is an object");
   Waiver waiver;
   const std::pair<const char*, std::string*> fields[] = {{"pattern", &waiver.pattern},
                                                          {"reason", &waiver.reason},
@@ -85,23 +83,25 @@ Waiver read_waiver(const std::string& path, int line, const nlohmann::json& entr
     const auto* field = std::find_if(std::begin(fields), std::end(fields),
                                      [&key = key](const auto& each) { return key == each.first; });
     if (field == std::end(fields))
-      refuse(path, line,
-             fmt::format(
-                 "a waiver has no \"{}\"; it has pattern, reason, address, kind and expires", key));
-    if (!value.is_string()) refuse(path, line, fmt::format("\"{}\" of a waiver is a text", key));
+      refuse_line(
+          path, line,
+          fmt::format("a waiver has no \"{}\"; it has pattern, reason, address, kind and expires",
+                      key));
+    if (!value.is_string())
+      refuse_line(path, line, fmt::format("\"{}\" of a waiver is a text", key));
     *field->second = value.get<std::string>();
   }
   for (const auto& [key, text] : fields)
-    if (text->empty()) refuse(path, line, fmt::format("a waiver without \"{}\"", key));
+    if (text->empty()) refuse_line(path, line, fmt::format("a waiver without \"{}\"", key));
   if (waiver.kind != "unsupported" && waiver.kind != "expected_failure" &&
       waiver.kind != "challenge")
-    refuse(
+    refuse_line(
         path, line,
         fmt::format(
             "\"{}\" is not a kind of waiver; kinds are unsupported, expected_failure and challenge",
             waiver.kind));
   if (!is_date(waiver.expires))
-    refuse(path, line, fmt::format("\"{}\" is not a date like 2027-01-31", waiver.expires));
+    refuse_line(path, line, fmt::format("\"{}\" is not a date like 2027-01-31", waiver.expires));
   return waiver;
 }
 

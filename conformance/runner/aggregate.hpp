@@ -18,7 +18,7 @@ struct Aggregate {
 };
 
 std::vector<Aggregate> aggregate_bias(const std::vector<Record>& records);
-nlohmann::json to_json(const Aggregate& aggregate);
+Json to_json(const Aggregate& aggregate);
 // The failing record of one that leans: "probe:bias.matmul[f32]@1".
 Record record_of(const Aggregate& aggregate);
 // Is that such a record's name, and so of no case?

@@ -64,8 +64,10 @@ int run_selftest(const Options& options);
 Selection selection_of(const Options& options);
 const char* name(Profile profile);
 Profile profile_from_name(const std::string& name);
-nlohmann::json to_json(const Selection& selection);
-Selection read_selection(const nlohmann::json& json);
+void to_json(Json& json, Profile profile);
+void from_json(const Json& json, Profile& profile);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Selection, level, profile, filters, seed, shard, num_shards,
+                                   random_cases)
 // The device opened and described by a worker.
 Bench bench_of(const Options& options);
 int jobs_of(const Options& options);
@@ -74,7 +76,7 @@ std::string usual_folder(const std::string& device);
 // The folder of a report, made if it is missing; `usual` without --out.
 std::string folder_of(const Options& options, const std::string& usual);
 // The header of a journal, but for "selection", "digest" and "cases".
-nlohmann::json header_of(const Bench& bench, const Options& options);
+Json header_of(const Bench& bench, const Options& options);
 // The journal of a report's folder, or the path itself if it is a file.
 std::string journal_of(const std::string& report);
 

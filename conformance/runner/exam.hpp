@@ -2,8 +2,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "runner/commands.hpp"
+#include "runner/journal.hpp"
 
 namespace bp::conform {
 
@@ -32,5 +37,26 @@ struct ExamResult {
 std::string exam_line(const ExamResult& result);
 // The matrix fault x family, in Markdown.
 std::string exam_page(const std::vector<ExamResult>& results);
+
+// What sittings of the exam found, kept as they end: FOLDER/results.jsonl, a line for each.
+class ExamResults {
+ public:
+  // In an empty `folder` nothing is kept. With `resume` what stands there counts, lines of several runs and machines
+  // too; throws bad_argument naming the line for one that is none, or is another library's unless these are wanted as `older`.
+  ExamResults(const std::string& folder, const std::string& library, bool resume, bool older);
+
+  std::optional<ExamResult> find(const ExamEntry& entry, std::uint64_t seed) const;
+  void keep(const ExamResult& result);
+
+ private:
+  std::string library_;  // the digest of the exam's plugin
+  std::vector<ExamResult> known_;
+  std::unique_ptr<Journal> file_;
+};
+
+// One fault or variant before the suite, with one seed.
+// Runs its cases with `options.jobs` workers; a fault until a case of its family kills it (unless the whole matrix is
+// wanted), a variant to the end. What the device or a worker throws is the result's reason; never throws itself.
+ExamResult sit(const Options& options, const ExamEntry& entry, std::uint64_t seed);
 
 }  // namespace bp::conform

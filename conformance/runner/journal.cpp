@@ -11,12 +11,10 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
+
 namespace bp::conform {
 namespace {
-
-constexpr Outcome all_outcomes[] = {Outcome::pass,       Outcome::fail,  Outcome::unsupported,
-                                    Outcome::mistrusted, Outcome::crash, Outcome::timeout,
-                                    Outcome::flaky};
 
 // Calls visit(name in the journal, field) for what is left out where it says nothing.
 template <class Visit> void each_field(auto& record, Visit visit) {
@@ -48,12 +46,6 @@ Json record_line(const Record& record) {
   return line;
 }
 
-Outcome read_outcome(const std::string& text) {
-  for (const Outcome outcome : all_outcomes)
-    if (text == name(outcome)) return outcome;
-  throw_error(ErrorClass::bad_argument, fmt::format("\"{}\" is not an outcome", text));
-}
-
 // A name that this version does not know (an aggregate's, an older table's) still has its row.
 Case case_of_name(const std::string& text) {
   try {
@@ -83,7 +75,7 @@ Record read_record(const Json& line) {
   record.one.level = line.at("level").get<int>();
   record.one.family = line.value("family", "");
   record.ms = line.value("ms", 0.0);
-  record.verdict.outcome = read_outcome(line.at("outcome").get<std::string>());
+  record.verdict.outcome = outcome_named(line.at("outcome").get<std::string>());
   each_field(record, [&line](const char* key, auto& value) { value = line.value(key, value); });
   return record;
 }
@@ -136,9 +128,7 @@ void cut_torn_line(int file) {
 Journal::Journal(const std::string& path, bool resume) : path_(path) {
   const int fresh = resume ? 0 : O_CREAT | O_TRUNC;
   file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | fresh, 0644);
-  if (file_ < 0)
-    throw_error(ErrorClass::bad_argument, fmt::format("conform: cannot write the journal {}: {}",
-                                                      path, std::strerror(errno)));
+  if (file_ < 0) refuse("conform: cannot write the journal {}: {}", path, std::strerror(errno));
   if (resume) cut_torn_line(file_);
 }
 
@@ -170,9 +160,7 @@ void Journal::write(const Record& record) {
 
 Run read_journal(const std::string& path) {
   std::ifstream stream(path);
-  if (!stream)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  if (!stream) refuse("{}: cannot be read: {}", path, std::strerror(errno));
   JournalReader reader;
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
@@ -193,8 +181,7 @@ Run read_journal(const std::string& path) {
       fail(problem.what());
     }
   }
-  if (reader.run.header.is_null())
-    throw_error(ErrorClass::bad_argument, fmt::format("{}: an empty journal", path));
+  if (reader.run.header.is_null()) refuse("{}: an empty journal", path);
   return std::move(reader.run);
 }
 

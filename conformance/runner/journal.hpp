@@ -37,7 +37,7 @@ class Journal {
  public:
   Journal(const std::string& path, bool resume);
   ~Journal();
-  void write(const nlohmann::json& line);
+  void write(const Json& line);
   void write(const Record& record);
   int file() const { return file_; }
 
@@ -48,7 +48,7 @@ class Journal {
 };
 
 struct Run {
-  nlohmann::json header;  // of "run"
+  Json header;  // of "run"
   Subject subject;
   std::vector<Record> records;  // one for each case, the last line that names it
   std::vector<std::string>

@@ -5,23 +5,18 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include <backplane/tensor/error.hpp>
-
+#include "refuse.hpp"
 #include "runner/commands.hpp"
 
 namespace bp::conform {
 namespace {
-
-[[noreturn]] void refuse_option(const std::string& why) {
-  throw_error(ErrorClass::bad_argument, "conform: " + why);
-}
 
 std::uint64_t parse_challenge(std::string text) {
   if (text.starts_with("0x")) text.erase(0, 2);
   std::uint64_t seed = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), seed, 16);
   if (problem != std::errc() || end != text.data() + text.size())
-    refuse_option(fmt::format("--challenge {}: not a hexadecimal number of up to 16 digits", text));
+    refuse("conform: --challenge {}: not a hexadecimal number of up to 16 digits", text);
   return seed;
 }
 
@@ -35,7 +30,7 @@ void parse_shard(const std::string& text, Selection& out) {
     const auto second = std::from_chars(first.ptr + 1, end, of);
     good = second.ec == std::errc() && second.ptr == end && shard >= 1 && shard <= of;
   }
-  if (!good) refuse_option(fmt::format("--shard {}: should be like 1/4, the first of four", text));
+  if (!good) refuse("conform: --shard {}: should be like 1/4, the first of four", text);
   out.shard = shard - 1;
   out.num_shards = of;
 }
@@ -49,7 +44,7 @@ const char* name(Profile profile) {
 Profile profile_from_name(const std::string& text) {
   for (const Profile profile : {Profile::quick, Profile::normal, Profile::full})
     if (text == name(profile)) return profile;
-  refuse_option(fmt::format("--profile {}: there are quick, normal and full", text));
+  refuse("conform: --profile {}: there are quick, normal and full", text);
 }
 
 Selection selection_of(const Options& options) {
@@ -58,48 +53,33 @@ Selection selection_of(const Options& options) {
                 : options.full ? Profile::full
                                : profile_from_name(options.profile);
   if (out.level < 0 || out.level > 5)
-    refuse_option(fmt::format("--level {}: there are levels 0 to 5", out.level));
+    refuse("conform: --level {}: there are levels 0 to 5", out.level);
   if (!options.challenge.empty()) out.seed = parse_challenge(options.challenge);
   if (!options.shard.empty()) parse_shard(options.shard, out);
   return out;
 }
 
-nlohmann::json to_json(const Selection& selection) {
-  return {{"level", selection.level},
-          {"profile", name(selection.profile)},
-          {"filters", selection.filters},
-          {"seed", selection.seed},
-          {"shard", selection.shard},
-          {"num_shards", selection.num_shards},
-          {"random_cases", selection.random_cases}};
+void to_json(Json& json, Profile profile) {
+  json = name(profile);
 }
-
-Selection read_selection(const nlohmann::json& json) {
-  Selection out;
-  json.at("level").get_to(out.level);
-  out.profile = profile_from_name(json.at("profile").get<std::string>());
-  json.at("filters").get_to(out.filters);
-  json.at("seed").get_to(out.seed);
-  json.at("shard").get_to(out.shard);
-  json.at("num_shards").get_to(out.num_shards);
-  json.at("random_cases").get_to(out.random_cases);
-  return out;
+void from_json(const Json& json, Profile& profile) {
+  profile = profile_from_name(json.get<std::string>());
 }
 
 Bench bench_of(const Options& options) {
   if (options.device.empty())
-    refuse_option("which device? --device acme:0; 'backplane devices' lists them");
+    refuse("conform: which device? --device acme:0; 'backplane devices' lists them");
   Bench bench;
   bench.plan.device = options.device;
   if (!options.plugin.empty()) {
     std::error_code missing;
     bench.plan.plugin = std::filesystem::canonical(options.plugin, missing);
-    if (missing) refuse_option(fmt::format("--plugin {}: {}", options.plugin, missing.message()));
+    if (missing) refuse("conform: --plugin {}: {}", options.plugin, missing.message());
   }
   bench.plan.environment = options.environment;
   for (const std::string& entry : options.environment)
     if (entry.find('=') == std::string::npos)
-      refuse_option(fmt::format("--env {}: should be NAME=VALUE", entry));
+      refuse("conform: --env {}: should be NAME=VALUE", entry);
   bench.subject = describe_subject(bench.plan);
   // A case may have to wait for the compilation of several kernels, on a machine that has others to do.
   if (bench.subject.compiles) bench.patience = 6;

@@ -25,7 +25,7 @@ std::string text_of_seconds(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::size_t total, Shows shows, nlohmann::json header, std::FILE* to)
+Progress::Progress(std::size_t total, Shows shows, Json header, std::FILE* to)
     : total_(total), shows_(shows), terminal_(shows == Shows::all && isatty(fileno(to)) != 0),
       header_(std::move(header)), to_(to) {
   if (!terminal_) printed_ = start_;

@@ -14,7 +14,7 @@ class Progress {
  public:
   enum class Shows : std::uint8_t { nothing, failures, all };
   // `header`: the run's, for the commands that repeat a failure.
-  Progress(std::size_t total, Shows shows, nlohmann::json header = {}, std::FILE* to = stderr);
+  Progress(std::size_t total, Shows shows, Json header = {}, std::FILE* to = stderr);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -32,7 +32,7 @@ class Progress {
   const std::size_t total_;
   const Shows shows_;
   const bool terminal_;
-  const nlohmann::json header_;
+  const Json header_;
   std::FILE* const to_;
   const Clock::time_point start_ = Clock::now();
   Clock::time_point printed_{};

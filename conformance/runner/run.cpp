@@ -10,6 +10,7 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
 #include "runner/aggregate.hpp"
@@ -26,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-nlohmann::json describe_host() {
+Json describe_host() {
   utsname system{};
   uname(&system);
   std::string processor;
@@ -53,8 +54,8 @@ struct Going {
     std::error_code none;
     if (fs::is_regular_file(path)) fs::rename(path, folder + "/journal.old.jsonl", none);
     journal = std::make_unique<Journal>(path, /*resume=*/false);
-    nlohmann::json header = header_of(bench, options);
-    header["selection"] = to_json(selection);
+    Json header = header_of(bench, options);
+    header["selection"] = selection;
     header["digest"] = digest_of(cases);
     header["cases"] = cases.size();
     journal->write({{"run", header}});
@@ -62,14 +63,13 @@ struct Going {
 
   void go_on(const Bench& bench) {
     const Run before = read_journal(path);
-    const auto refuse = [&](const std::string& why) {
-      throw_error(ErrorClass::bad_argument,
-                  fmt::format("conform: cannot resume {}: {}", path, why));
+    const auto refuse_resuming = [&](const std::string& why) {
+      refuse("conform: cannot resume {}: {}", path, why);
     };
     if (before.header.at("digest") != digest_of(cases))
-      refuse("it is of other cases; give the same options, or leave out --resume");
+      refuse_resuming("it is of other cases; give the same options, or leave out --resume");
     if (before.subject.library_sha256 != bench.subject.library_sha256)
-      refuse(fmt::format("{} has changed since", bench.subject.library));
+      refuse_resuming(fmt::format("{} has changed since", bench.subject.library));
     finished = before.ended && !before.interrupted;
     std::unordered_set<std::string> done;
     for (const Record& record : before.records) done.insert(record.name);
@@ -114,13 +114,11 @@ std::string folder_of(const Options& options, const std::string& usual) {
   const std::string folder = options.out.empty() ? usual : options.out;
   std::error_code problem;
   fs::create_directories(folder, problem);
-  if (problem)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("conform: cannot make the folder {}: {}", folder, problem.message()));
+  if (problem) refuse("conform: cannot make the folder {}: {}", folder, problem.message());
   return folder;
 }
 
-nlohmann::json header_of(const Bench& bench, const Options& options) {
+Json header_of(const Bench& bench, const Options& options) {
   return {{"tool", "backplane-conform " BP_VERSION},
           {"subject", to_json(bench.subject)},
           {"challenge", options.challenge},
@@ -138,9 +136,7 @@ int run_conform(const Options& options) {
   Bench bench = bench_of(options);
   Going going;
   going.cases = derive_cases(bench.subject, selection);
-  if (going.cases.empty())
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("conform: no case matches {}", fmt::join(selection.filters, " ")));
+  if (going.cases.empty()) refuse("conform: no case matches {}", fmt::join(selection.filters, " "));
   going.num_cases = going.cases.size();
   going.folder = folder_of(options, usual_folder(options.device));
   going.path = going.folder + "/journal.jsonl";

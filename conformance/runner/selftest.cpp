@@ -8,13 +8,11 @@
 #include <optional>
 #include <thread>
 
-#include <backplane/tensor/error.hpp>
-
+#include "refuse.hpp"
 #include "report/files.hpp"
 #include "runner/commands.hpp"
-#include "runner/exam_results.hpp"
+#include "runner/exam.hpp"
 #include "runner/interrupt.hpp"
-#include "runner/sitting.hpp"
 
 namespace bp::conform {
 namespace {
@@ -34,10 +32,10 @@ std::string find_exam() {
     if (fs::is_regular_file(found, none)) return fs::canonical(found);
     looked += (looked.empty() ? "" : ", ") + found.lexically_normal().string();
   }
-  throw_error(ErrorClass::bad_argument,
-              fmt::format("selftest: the exam's plugin is in none of {}; it is built with "
-                          "Backplane's tests (target backplane_exam): --plugin PATH",
-                          looked));
+  refuse(
+      "selftest: the exam's plugin is in none of {}; it is built with "
+      "Backplane's tests (target backplane_exam): --plugin PATH",
+      looked);
 }
 
 std::string find_faults(const Options& options) {
@@ -46,8 +44,7 @@ std::string find_faults(const Options& options) {
   for (const fs::path& place : {beside / "exam/faults.json", beside / "faults.json",
                                 fs::path("tests/plugins/exam/faults.json")})
     if (fs::exists(place)) return place;
-  throw_error(ErrorClass::bad_argument,
-              fmt::format("selftest: no faults.json beside {}; --faults FILE", options.plugin));
+  refuse("selftest: no faults.json beside {}; --faults FILE", options.plugin);
 }
 
 std::vector<ExamEntry> entries_of(const Options& options) {
@@ -62,7 +59,7 @@ std::vector<ExamEntry> entries_of(const Options& options) {
     const auto part = static_cast<std::size_t>(options.tenth % parts_of_the_exam);
     std::erase_if(entries, [&](const ExamEntry&) { return index++ % parts_of_the_exam != part; });
   }
-  if (entries.empty()) throw_error(ErrorClass::bad_argument, "selftest: nothing is chosen");
+  if (entries.empty()) refuse("selftest: nothing is chosen");
   return entries;
 }
 

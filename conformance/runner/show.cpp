@@ -40,7 +40,7 @@ std::string element_text(Dtype dtype, const unsigned char* at) {
                            : fmt::format("{:.17g}", parts[0]);
 }
 
-std::string elements_text(Dtype dtype, const std::vector<unsigned char>& bytes) {
+std::string elements_text(Dtype dtype, const Bytes& bytes) {
   const std::size_t size = itemsize(dtype), count = bytes.size() / size;
   std::string text;
   for (std::size_t i = 0; i < std::min(count, most_numbers); ++i)
@@ -49,7 +49,7 @@ std::string elements_text(Dtype dtype, const std::vector<unsigned char>& bytes) 
   return "[" + text + "]";
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
+std::string shape_text(const Sizes& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
@@ -94,7 +94,7 @@ Json without_bytes(Json step) {
 }
 
 // In the dtype of the expected result that has so many bytes, else as they are.
-std::string answer_bytes_text(const std::vector<unsigned char>& bytes, const Expected& expected) {
+std::string answer_bytes_text(const Bytes& bytes, const Expected& expected) {
   for (const ExpectedTensor& result : expected.results) {
     const std::int64_t count = numel_of(result.shape) * itemsize(result.dtype);
     if (static_cast<std::size_t>(count) == bytes.size()) return elements_text(result.dtype, bytes);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include <backplane/loading/sha256.hpp>
-#include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
 #include "runner/commands.hpp"
@@ -26,17 +26,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw_error(ErrorClass::bad_argument, "conform: " + why);
-}
-
 std::string find_driver() {
   const fs::path installed = fs::read_symlink("/proc/self/exe").parent_path().parent_path() /
                              "share/backplane/conformance/through";
   for (const fs::path& folder : {installed, fs::path(BP_THROUGH_FOLDER)})
     if (fs::is_regular_file(folder / "driver.py")) return folder / "driver.py";
-  refuse(fmt::format("--through: driver.py is neither in {} nor in {}; install Backplane's SDK",
-                     installed.string(), BP_THROUGH_FOLDER));
+  refuse("conform: --through: driver.py is neither in {} nor in {}; install Backplane's SDK",
+         installed.string(), BP_THROUGH_FOLDER);
 }
 
 // The driver and its standard output, a JSON object a line.
@@ -45,7 +41,7 @@ class Driver {
   explicit Driver(std::vector<std::string> words) : program_(words[0]) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-      refuse(fmt::format("no pipe for {}: {}", program_, std::strerror(errno)));
+      refuse("conform: no pipe for {}: {}", program_, std::strerror(errno));
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -60,8 +56,8 @@ class Driver {
     lines_ = fdopen(ends[0], "r");
     if (problem == 0) return;
     std::fclose(lines_);
-    refuse(fmt::format("cannot start {}: {}; give a Python with --python", program_,
-                       std::strerror(problem)));
+    refuse("conform: cannot start {}: {}; give a Python with --python", program_,
+           std::strerror(problem));
   }
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -72,12 +68,12 @@ class Driver {
   }
 
   // False at its end.
-  bool next(nlohmann::json& out) {
+  bool next(Json& out) {
     const ssize_t length = getline(&line_, &capacity_, lines_);
     if (length <= 0) return false;
-    out = nlohmann::json::parse(line_, line_ + length, nullptr, /*allow_exceptions=*/false);
+    out = Json::parse(line_, line_ + length, nullptr, /*allow_exceptions=*/false);
     if (out.is_object()) return true;
-    refuse(fmt::format("{} wrote what is not a verdict: {}", program_, line_));
+    refuse("conform: {} wrote what is not a verdict: {}", program_, line_);
   }
 
  private:
@@ -122,10 +118,10 @@ void refuse_options(const Options& options) {
   for (const auto& [is_given, option] :
        {std::pair{options.resume, "--resume"}, std::pair{!options.shard.empty(), "--shard"},
         std::pair{!options.challenge.empty(), "--challenge"}})
-    if (is_given) refuse(fmt::format("--through {} takes no {}", options.through, option));
+    if (is_given) refuse("conform: --through {} takes no {}", options.through, option);
 }
 
-std::string progress_line(const nlohmann::json& verdict) {
+std::string progress_line(const Json& verdict) {
   return fmt::format("{:<11} {}{}\n", verdict.at("outcome").get<std::string>(),
                      verdict.at("case").get<std::string>(),
                      verdict.contains("why") ? ": " + verdict["why"].get<std::string>() : "");
@@ -140,23 +136,23 @@ int run_through(const Options& options) {
   const Bench bench = bench_of(options);
   set_environment(bench);
   Driver driver(command_of(options, selection));
-  nlohmann::json line;
-  if (!driver.next(line)) refuse(fmt::format("{} ended before it began", options.through));
+  Json line;
+  if (!driver.next(line)) refuse("conform: {} ended before it began", options.through);
   if (line.contains("missing"))
-    refuse(fmt::format("--through {}: {}", options.through, line["missing"].get<std::string>()));
+    refuse("conform: --through {}: {}", options.through, line["missing"].get<std::string>());
   auto names = line.at("cases").get<std::vector<std::string>>();
   if (names.empty())
-    refuse(fmt::format("no case of --through {} matches {}", options.through,
-                       fmt::join(selection.filters, " ")));
+    refuse("conform: no case of --through {} matches {}", options.through,
+           fmt::join(selection.filters, " "));
 
   const std::string folder =
       folder_of(options, usual_folder(options.device) + "/" + options.through);
   std::set<std::string> open(names.begin(), names.end());
   {
     Journal journal(folder + "/journal.jsonl", /*resume=*/false);
-    nlohmann::json header = header_of(bench, options);
+    Json header = header_of(bench, options);
     header["through"] = {{"suite", options.through}, {"versions", line.at("suite")}};
-    header["selection"] = to_json(selection);
+    header["selection"] = selection;
     header["digest"] = digest_of_names(names);
     header["cases"] = names.size();
     journal.write({{"run", header}});
@@ -172,8 +168,8 @@ int run_through(const Options& options) {
     journal.write({{"end", {{"seconds", seconds}, {"interrupted", !open.empty()}}}});
   }
   if (!open.empty())
-    refuse(fmt::format("the driver of {} ended with {} of {} cases left, {} first", options.through,
-                       open.size(), names.size(), *open.begin()));
+    refuse("conform: the driver of {} ended with {} of {} cases left, {} first", options.through,
+           open.size(), names.size(), *open.begin());
   return write_reports(folder, options.waivers, stdout);
 }
 

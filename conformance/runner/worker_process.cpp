@@ -18,6 +18,8 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
+
 namespace bp::conform {
 namespace {
 
@@ -226,8 +228,7 @@ Subject describe_subject(const WorkerPlan& plan) {
   Json answer;
   const auto got = worker.channel().next(answer, Channel::Clock::now() + patience_at_start);
   const auto fail = [&](const std::string& why) {
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("conform: device {} cannot be examined: {}", plan.device, why));
+    refuse("conform: device {} cannot be examined: {}", plan.device, why);
   };
   if (got == Channel::Got::late)
     fail(fmt::format("its worker did not answer within {} s", patience_at_start.count()));
@@ -272,7 +273,7 @@ void Channel::finish() {
 }
 
 void Channel::post(const Json& message) {
-  std::vector<std::uint8_t> body;
+  Bytes body;
   append_message(message, body);
   const std::uint64_t bytes = body.size();
   outgoing_.append(reinterpret_cast<const char*>(&bytes), sizeof bytes);

@@ -129,8 +129,8 @@ class CoreTrial : public RowTrial {
     if (!expected_.error.empty()) return judge_error(verdict, row);
     if (!has_succeeded(verdict, row)) return;
     if (expected_.results.size() != num_results())
-      return fail_with(verdict, fmt::format("the suite expects {} results, the row has {}",
-                                            expected_.results.size(), num_results()));
+      return fail_with(verdict, "the suite expects {} results, the row has {}",
+                       expected_.results.size(), num_results());
     check_kinds(verdict, row);
     for (std::size_t i = 0; i < num_results() && verdict.outcome == Outcome::pass; ++i)
       judge_one(verdict, answer, run, i);
@@ -144,17 +144,17 @@ class CoreTrial : public RowTrial {
   void judge_running(Verdict& verdict, const Json& answer, std::size_t i) const {
     const int tensor = written_arguments()[i];
     Laid before = problem_.tensors[static_cast<std::size_t>(tensor)], after = before;
-    const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, steps_.running[i]));
+    const Bytes* bytes = bytes_of(result_of(answer, steps_.running[i]));
     if (!bytes || bytes->size() < before.storage.size())
-      return fail_with(verdict, fmt::format("tensor {} cannot be read after the call", tensor));
+      return fail_with(verdict, "tensor {} cannot be read after the call", tensor);
     after.storage.assign(bytes->begin(),
                          bytes->begin() + static_cast<std::ptrdiff_t>(before.storage.size()));
-    const std::vector<unsigned char> elements = packed_elements(after);
+    const Bytes elements = packed_elements(after);
     const auto written = std::find_if(
         expected_.written.begin(), expected_.written.end(),
         [&](const WrittenTensor& each) { return each.tensor == static_cast<std::size_t>(tensor); });
     if (written == expected_.written.end() && elements != packed_elements(before))
-      fail_with(verdict, fmt::format("tensor {} was changed, which this call only reads", tensor));
+      fail_with(verdict, "tensor {} was changed, which this call only reads", tensor);
     if (written != expected_.written.end()) {
       const std::string rule = verdict.rule;
       judge_result(verdict, elements, written->after,
@@ -166,8 +166,7 @@ class CoreTrial : public RowTrial {
       std::copy_n(elements.begin() + k * static_cast<std::ptrdiff_t>(size), size, at);
     });
     if (before.storage != after.storage)
-      fail_with(verdict,
-                fmt::format("memory of tensor {}, between its elements, was written", tensor));
+      fail_with(verdict, "memory of tensor {}, between its elements, was written", tensor);
   }
 
   void judge_error(Verdict& verdict, const Json& row) const {
@@ -183,24 +182,23 @@ class CoreTrial : public RowTrial {
       const ExpectedTensor& expected = expected_.results[i];
       const auto shapes = row.find("shapes"), dtypes = row.find("dtypes");
       if (shapes == row.end() || dtypes == row.end() || shapes->size() <= i || dtypes->size() <= i)
-        return fail_with(verdict, fmt::format("it gives no result {}", i));
+        return fail_with(verdict, "it gives no result {}", i);
       if ((*shapes)[i] != Json(expected.shape))
-        return fail_with(verdict, fmt::format("result {} has shape {}, expected {}", i,
-                                              (*shapes)[i].dump(), Json(expected.shape).dump()));
+        return fail_with(verdict, "result {} has shape {}, expected {}", i, (*shapes)[i].dump(),
+                         Json(expected.shape).dump());
       const std::string dtype = (*dtypes)[i].get<std::string>();
       Dtype found = f32;
       if (!dtype_of_short_name(dtype, found)) found = dtype_from_name(dtype);
       if (found != expected.dtype)
-        return fail_with(verdict, fmt::format("result {} is {}, expected {}", i, dtype,
-                                              short_name(expected.dtype)));
+        return fail_with(verdict, "result {} is {}, expected {}", i, dtype,
+                         short_name(expected.dtype));
     }
   }
 
   void judge_one(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) {
     const Json& result = result_of(answer, steps_.values[i]);
-    const std::vector<unsigned char>* bytes = bytes_of(result);
-    if (!bytes)
-      return fail_with(verdict, fmt::format("result {} cannot be read: {}", i, error_of(result)));
+    const Bytes* bytes = bytes_of(result);
+    if (!bytes) return fail_with(verdict, "result {} cannot be read: {}", i, error_of(result));
     const ExpectedTensor& expected = expected_.results[i];
     if (run == 0) {
       first_.push_back(*bytes);
@@ -215,15 +213,14 @@ class CoreTrial : public RowTrial {
   // Do two runs give the same values?
   bool agree(const Json& one, const Json& other) const {
     return std::all_of(steps_.values.begin(), steps_.values.end(), [&](std::size_t step) {
-      const std::vector<unsigned char>*a = bytes_of(result_of(one, step)),
-                                 *b = bytes_of(result_of(other, step));
+      const Bytes *a = bytes_of(result_of(one, step)), *b = bytes_of(result_of(other, step));
       return !a || !b || *a == *b;
     });
   }
 
   // What lies between the elements of a given output is still there.
   void judge_gaps(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) const {
-    const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, steps_.storages[i]));
+    const Bytes* bytes = bytes_of(result_of(answer, steps_.storages[i]));
     if (!bytes || bytes->size() < given_[i].storage.size())
       return fail_with(verdict, "the output's memory cannot be read");
     const auto poison = static_cast<unsigned char>(
@@ -235,14 +232,13 @@ class CoreTrial : public RowTrial {
     });
     for (std::size_t at = 0; at < given_[i].storage.size(); ++at)
       if (seen.storage[at] != poison)
-        return fail_with(
-            verdict,
-            fmt::format("byte {} of the output's memory, between its elements, was written", at));
+        return fail_with(verdict,
+                         "byte {} of the output's memory, between its elements, was written", at);
   }
 
   std::vector<Laid> given_;
   Steps steps_;
-  std::vector<std::vector<unsigned char>> first_;
+  std::vector<Bytes> first_;
 };
 
 }  // namespace

@@ -60,11 +60,11 @@ class DirectTrial : public RowTrial {
 
  private:
   // An output's elements; empty if it could not be read.
-  std::vector<unsigned char> elements_of(const Json& answer, std::size_t i) const {
+  Bytes elements_of(const Json& answer, std::size_t i) const {
     Laid seen = call_.outputs[i];
-    std::vector<unsigned char> all;
+    Bytes all;
     for (const std::size_t read : reads_[i])
-      if (const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, read)))
+      if (const Bytes* bytes = bytes_of(result_of(answer, read)))
         all.insert(all.end(), bytes->begin(), bytes->end());
     if (all.size() != seen.storage.size()) return {};
     seen.storage = std::move(all);
@@ -121,26 +121,26 @@ class DirectTrial : public RowTrial {
                              ? (*outputs)[i].value("shape", Json())
                              : Json();
       if (found != wanted)
-        fail_with(verdict, fmt::format("output {} was allocated with shape {}, expected {}", i,
-                                       found.dump(), wanted.dump()));
+        fail_with(verdict, "output {} was allocated with shape {}, expected {}", i, found.dump(),
+                  wanted.dump());
     }
   }
 
   void judge_output(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) {
     Laid seen = call_.outputs[i];
-    std::vector<unsigned char> all;
+    Bytes all;
     for (const std::size_t read : reads_[i]) {
-      const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, read));
+      const Bytes* bytes = bytes_of(result_of(answer, read));
       if (!bytes)
-        return fail_with(verdict, fmt::format("output {} cannot be read: {}", i,
-                                              message_of(result_of(answer, read))));
+        return fail_with(verdict, "output {} cannot be read: {}", i,
+                         message_of(result_of(answer, read)));
       all.insert(all.end(), bytes->begin(), bytes->end());
     }
     if (all.size() != seen.storage.size())
-      return fail_with(verdict, fmt::format("output {} has {} bytes, expected {}", i, all.size(),
-                                            seen.storage.size()));
+      return fail_with(verdict, "output {} has {} bytes, expected {}", i, all.size(),
+                       seen.storage.size());
     seen.storage = std::move(all);
-    const std::vector<unsigned char> elements = packed_elements(seen);
+    const Bytes elements = packed_elements(seen);
     if (run != 0) return;
     first_.push_back(elements);
     judge_result(verdict, elements, expected_.results[i], fmt::format("output {}", i));
@@ -150,7 +150,7 @@ class DirectTrial : public RowTrial {
   std::vector<int> objects_;  // of the outputs
   std::size_t call_at_ = 0;
   std::vector<std::vector<std::size_t>> reads_;
-  std::vector<std::vector<unsigned char>> first_;
+  std::vector<Bytes> first_;
 };
 
 }  // namespace

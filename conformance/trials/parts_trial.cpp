@@ -7,7 +7,8 @@
 #include <backplane/tensor/views.hpp>
 
 #include "inputs/parts.hpp"
-#include "trials/calls_in_a_row.hpp"
+#include "inputs/values.hpp"
+#include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
@@ -23,7 +24,7 @@ ExpectedTensor expected_of_part(const ExpectedTensor& whole, std::size_t dim, st
   if (whole.flushed.defined())
     part.flushed = contiguous(views::narrow(whole.flushed, at, start, length));
   if (whole.bound.empty()) return part;
-  std::size_t inner = whole.dtype == complex64 || whole.dtype == complex128 ? 2 : 1;
+  std::size_t inner = parts_of(whole.dtype);
   for (std::size_t d = dim + 1; d < whole.shape.size(); ++d)
     inner *= static_cast<std::size_t>(whole.shape[d]);
   const std::size_t line = inner * static_cast<std::size_t>(whole.shape[dim]);
@@ -50,7 +51,7 @@ class PartsTrial : public Chain {
   void build(Json& script) override {
     checks_.clear();
     if (one_.form == "joined") return build_joined(script);
-    std::vector<std::int64_t> slices = {0, split_.size / 2, split_.size - 1};
+    Sizes slices = {0, split_.size / 2, split_.size - 1};
     slices.erase(std::unique(slices.begin(), slices.end()), slices.end());
     for (const std::int64_t slice : slices) {
       const std::vector<int> results = add_part(script, slice, 1).results;
@@ -64,8 +65,7 @@ class PartsTrial : public Chain {
     if (!expected_.error.empty() || expected_.results.size() < num_results())
       return fail_with(verdict, "the suite expects no result of this call");
     for (const Check& check : checks_) {
-      const std::vector<unsigned char>* bytes =
-          take_values(verdict, answer, check.step, check.what);
+      const Bytes* bytes = take_values(verdict, answer, check.step, check.what);
       if (!bytes || verdict.outcome != Outcome::pass) return;
       judge_result(
           verdict, *bytes,

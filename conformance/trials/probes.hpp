@@ -13,7 +13,7 @@ namespace bp::conform {
 // What a step of a plan must read.
 struct Expectation {
   std::size_t step;
-  std::vector<std::uint8_t> bytes;
+  Bytes bytes;
   std::string what;
 };
 
@@ -45,15 +45,13 @@ class PicturedPlan {
   // `space`: of the device's memories.
   void allocate(int object, std::uint64_t bytes, std::uint64_t alignment = 1,
                 std::uint32_t space = 0);
-  void write(int object, std::uint64_t offset, const std::vector<std::uint8_t>& data,
-             int stream = 0);
+  void write(int object, std::uint64_t offset, const Bytes& data, int stream = 0);
   // An object that holds this from its first byte on.
-  void make(int object, const std::vector<std::uint8_t>& data, std::uint64_t alignment = 1,
-            std::uint32_t space = 0);
+  void make(int object, const Bytes& data, std::uint64_t alignment = 1, std::uint32_t space = 0);
   void copy(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
             std::uint64_t count, int stream = 0);
-  void fill(int object, std::uint64_t offset, std::uint64_t count,
-            const std::vector<std::uint8_t>& pattern, int stream = 0);
+  void fill(int object, std::uint64_t offset, std::uint64_t count, const Bytes& pattern,
+            int stream = 0);
   // Reads, and expects what the picture shows now; all of the object unless there is an offset.
   void expect(int object, const std::string& what, int stream = 0);
   void expect_part(int object, std::uint64_t offset, std::uint64_t count, const std::string& what,
@@ -62,7 +60,7 @@ class PicturedPlan {
   ProbePlan take();
 
  private:
-  std::map<int, std::vector<std::uint8_t>> pictures_;
+  std::map<int, Bytes> pictures_;
   std::vector<Expectation> reads_;
 };
 
@@ -73,24 +71,24 @@ struct Probe {
 };
 
 // The families, each in its file.
-const std::vector<Probe>& load_probes();
-const std::vector<Probe>& memory_probes();
-const std::vector<Probe>& space_probes();
-const std::vector<Probe>& host_memory_probes();
-const std::vector<Probe>& facts_probes();
-const std::vector<Probe>& stream_probes();
-const std::vector<Probe>& async_probes();
-const std::vector<Probe>& wait_probes();
-const std::vector<Probe>& busy_probes();
-const std::vector<Probe>& late_probes();
-const std::vector<Probe>& capture_probes();
-const std::vector<Probe>& order_probes();
-const std::vector<Probe>& stream_memory_probes();
-const std::vector<Probe>& plan_probes();
-const std::vector<Probe>& negative_probes();
-const std::vector<Probe>& counter_probes();
-const std::vector<Probe>& stress_probes();
-const std::vector<Probe>& together_probes();
+std::vector<Probe> load_probes();
+std::vector<Probe> memory_probes();
+std::vector<Probe> space_probes();
+std::vector<Probe> host_memory_probes();
+std::vector<Probe> facts_probes();
+std::vector<Probe> stream_probes();
+std::vector<Probe> async_probes();
+std::vector<Probe> wait_probes();
+std::vector<Probe> busy_probes();
+std::vector<Probe> late_probes();
+std::vector<Probe> capture_probes();
+std::vector<Probe> order_probes();
+std::vector<Probe> stream_memory_probes();
+std::vector<Probe> plan_probes();
+std::vector<Probe> negative_probes();
+std::vector<Probe> counter_probes();
+std::vector<Probe> stress_probes();
+std::vector<Probe> together_probes();
 
 // ---- Pieces of plans -------------------------------------------------------------------------------------
 
@@ -98,21 +96,20 @@ const std::vector<Probe>& together_probes();
 ProbePlan ask_bare(Json step, std::function<std::string(const Json& result)> judge);
 
 // Bytes that differ from their neighbours and for each seed.
-std::vector<std::uint8_t> pattern_bytes(std::size_t count, unsigned seed);
+Bytes pattern_bytes(std::size_t count, unsigned seed);
 // The same step on a stream, in one of the device's memories.
 Json on_stream(Json step, int stream);
 Json in_space(Json step, std::uint32_t space);
 Json copy_step(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
                std::uint64_t count, int stream = 0);
-Json fill_step(int object, std::uint64_t offset, std::uint64_t count,
-               std::vector<std::uint8_t> pattern, int stream = 0);
+Json fill_step(int object, std::uint64_t offset, std::uint64_t count, Bytes pattern,
+               int stream = 0);
 Json simple_step(const char* what, int stream = 0);
 Json object_step(const char* what, int object);  // "stream", "event", "release"
 // "record", "wait"
 Json event_step(const char* what, int event, int stream);
 // Of the core lane: a vector, and a call of a row whose result is a new object.
-Json core_vector(int object, const char* dtype, std::size_t count,
-                 const std::vector<std::uint8_t>& bytes);
+Json core_vector(int object, const char* dtype, std::size_t count, const Bytes& bytes);
 Json core_call(const char* op, Json args, int result);
 Json raw_allocate_step(std::uint64_t bytes, std::uint64_t alignment);
 
@@ -124,7 +121,7 @@ std::string refused(const Json& result, int code, const std::string& what);
 std::string exhausted(const Json& answer, std::size_t asked, std::size_t alive,
                       const std::string& what);
 // Compares what a step read; empty if equal.
-std::string differs(const Json& answer, std::size_t step, const std::vector<std::uint8_t>& expected,
+std::string differs(const Json& answer, std::size_t step, const Bytes& expected,
                     const std::string& what);
 // The first of these reads that differs; empty if none does.
 std::string differs(const Json& answer, const std::vector<Expectation>& reads);

@@ -51,8 +51,7 @@ struct BusyPlan {
   PicturedPlan script;
   const bool is_held;
   const int kept_busy;
-  const std::vector<std::uint8_t> older = pattern_bytes(busy_room, 5),
-                                  newer = pattern_bytes(busy_room, 6);
+  const Bytes older = pattern_bytes(busy_room, 5), newer = pattern_bytes(busy_room, 6);
 };
 
 // `question` may be answered with BP_RETRY. Once it is answered with BP_OK, the work is done.
@@ -235,21 +234,19 @@ ProbePlan busy_elapsed(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& busy_probes() {
-  static const std::vector<Probe> probes = {
-      {"query_stream", ways_to_be_busy, busy_query_stream},
-      {"query_event", ways_to_be_busy, busy_query_event},
-      {"synchronize", ways_to_be_busy, busy_synchronize},
-      {"synchronize_event", ways_to_be_busy, busy_synchronize_event},
-      {"wait", ways_to_be_busy, busy_wait},
-      {"null_stream", ways_to_be_busy, busy_null_stream},
-      {"recorded_again", ways_to_be_busy, busy_recorded_again},
-      {"destroyed", ways_to_be_busy, busy_destroyed},
-      {"copy", ways_to_be_busy, busy_copy},
-      {"fill", ways_to_be_filled, busy_fill},
-      {"piece", ways_of_pieces, busy_piece},
-      {"elapsed", with_events, busy_elapsed}};
-  return probes;
+std::vector<Probe> busy_probes() {
+  return {{"query_stream", ways_to_be_busy, busy_query_stream},
+          {"query_event", ways_to_be_busy, busy_query_event},
+          {"synchronize", ways_to_be_busy, busy_synchronize},
+          {"synchronize_event", ways_to_be_busy, busy_synchronize_event},
+          {"wait", ways_to_be_busy, busy_wait},
+          {"null_stream", ways_to_be_busy, busy_null_stream},
+          {"recorded_again", ways_to_be_busy, busy_recorded_again},
+          {"destroyed", ways_to_be_busy, busy_destroyed},
+          {"copy", ways_to_be_busy, busy_copy},
+          {"fill", ways_to_be_filled, busy_fill},
+          {"piece", ways_of_pieces, busy_piece},
+          {"elapsed", with_events, busy_elapsed}};
 }
 
 }  // namespace bp::conform

@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t capture_count = 300;
 constexpr int capture_times = 3;
 
-std::vector<std::uint8_t> bytes_of_floats(const std::vector<float>& values) {
-  std::vector<std::uint8_t> bytes(values.size() * sizeof(float));
+Bytes bytes_of_floats(const std::vector<float>& values) {
+  Bytes bytes(values.size() * sizeof(float));
   std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
@@ -130,10 +130,8 @@ ProbePlan long_replay(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& capture_probes() {
-  static const std::vector<Probe> probes = {{"replay", with_sums, replay},
-                                            {"long_replay", with_sums, long_replay}};
-  return probes;
+std::vector<Probe> capture_probes() {
+  return {{"replay", with_sums, replay}, {"long_replay", with_sums, long_replay}};
 }
 
 }  // namespace bp::conform

@@ -77,13 +77,12 @@ void PicturedPlan::allocate(int object, std::uint64_t bytes, std::uint64_t align
   pictures_[object].assign(bytes, 0);
 }
 
-void PicturedPlan::write(int object, std::uint64_t offset, const std::vector<std::uint8_t>& data,
-                         int stream) {
+void PicturedPlan::write(int object, std::uint64_t offset, const Bytes& data, int stream) {
   plan.add(on_stream(write_step(object, offset, data), stream));
   std::copy(data.begin(), data.end(), pictures_.at(object).data() + offset);
 }
 
-void PicturedPlan::make(int object, const std::vector<std::uint8_t>& data, std::uint64_t alignment,
+void PicturedPlan::make(int object, const Bytes& data, std::uint64_t alignment,
                         std::uint32_t space) {
   allocate(object, data.size(), alignment, space);
   write(object, 0, data);
@@ -95,8 +94,8 @@ void PicturedPlan::copy(int to, std::uint64_t to_offset, int from, std::uint64_t
   std::copy_n(pictures_.at(from).data() + from_offset, count, pictures_.at(to).data() + to_offset);
 }
 
-void PicturedPlan::fill(int object, std::uint64_t offset, std::uint64_t count,
-                        const std::vector<std::uint8_t>& pattern, int stream) {
+void PicturedPlan::fill(int object, std::uint64_t offset, std::uint64_t count, const Bytes& pattern,
+                        int stream) {
   plan.add(fill_step(object, offset, count, pattern, stream));
   for (std::uint64_t i = 0; i < count; ++i)
     pictures_.at(object)[offset + i] = pattern[i % pattern.size()];
@@ -174,8 +173,8 @@ std::unique_ptr<Trial> make_probe(const Case& one, const Subject& subject) {
   refuse_case(one, "there is no family '" + word + "' of probes");
 }
 
-std::vector<std::uint8_t> pattern_bytes(std::size_t count, unsigned seed) {
-  std::vector<std::uint8_t> bytes(count);
+Bytes pattern_bytes(std::size_t count, unsigned seed) {
+  Bytes bytes(count);
   std::uint32_t state = seed * 2654435761u + 12345u;
   for (std::uint8_t& byte : bytes) {
     state = state * 1664525u + 1013904223u;
@@ -202,8 +201,7 @@ Json copy_step(int to, std::uint64_t to_offset, int from, std::uint64_t from_off
           {"count", count},
           {"stream", stream}};
 }
-Json fill_step(int object, std::uint64_t offset, std::uint64_t count,
-               std::vector<std::uint8_t> pattern, int stream) {
+Json fill_step(int object, std::uint64_t offset, std::uint64_t count, Bytes pattern, int stream) {
   return {{"do", "fill"},
           {"object", object},
           {"offset", offset},
@@ -224,8 +222,7 @@ Json raw_allocate_step(std::uint64_t bytes, std::uint64_t alignment) {
   return {{"do", "raw"}, {"what", "allocate"}, {"bytes", bytes}, {"alignment", alignment}};
 }
 
-Json core_vector(int object, const char* dtype, std::size_t count,
-                 const std::vector<std::uint8_t>& bytes) {
+Json core_vector(int object, const char* dtype, std::size_t count, const Bytes& bytes) {
   return {{"do", "tensor"},
           {"object", object},
           {"dtype", dtype},
@@ -269,9 +266,9 @@ std::string exhausted(const Json& answer, std::size_t asked, std::size_t alive,
              : "after BP_OUT_OF_MEMORY a copy there and back fails";
 }
 
-std::string differs(const Json& answer, std::size_t step, const std::vector<std::uint8_t>& expected,
+std::string differs(const Json& answer, std::size_t step, const Bytes& expected,
                     const std::string& what) {
-  const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, step));
+  const Bytes* bytes = bytes_of(result_of(answer, step));
   if (!bytes)
     return fmt::format("{}: cannot be read: {}", what, message_of(result_of(answer, step)));
   if (*bytes == expected) return {};

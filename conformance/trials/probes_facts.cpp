@@ -145,16 +145,14 @@ ProbePlan link(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& facts_probes() {
-  static const std::vector<Probe> probes = {
-      {"twice", one_variant, twice},
-      {"texts", one_variant, texts},
-      {"numa_node", one_variant, numa_node},
-      {"priority_range", one_variant, priority_range},
-      {"priority", ends_of_range, priority},
-      {"free_memory", where<&Subject::describes_space>, free_memory},
-      {"link", where<&Subject::has_links>, link}};
-  return probes;
+std::vector<Probe> facts_probes() {
+  return {{"twice", one_variant, twice},
+          {"texts", one_variant, texts},
+          {"numa_node", one_variant, numa_node},
+          {"priority_range", one_variant, priority_range},
+          {"priority", ends_of_range, priority},
+          {"free_memory", where<&Subject::describes_space>, free_memory},
+          {"link", where<&Subject::has_links>, link}};
 }
 
 }  // namespace bp::conform

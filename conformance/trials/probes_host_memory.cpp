@@ -54,10 +54,8 @@ ProbePlan adopt_own(const std::string& variant, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& host_memory_probes() {
-  static const std::vector<Probe> probes = {{"pin", host_memory_sizes, pin},
-                                            {"adopt", host_memory_sizes, adopt_own}};
-  return probes;
+std::vector<Probe> host_memory_probes() {
+  return {{"pin", host_memory_sizes, pin}, {"adopt", host_memory_sizes, adopt_own}};
 }
 
 }  // namespace bp::conform

@@ -72,8 +72,7 @@ struct LatePlan {
   ProbePlan plan;
   std::vector<int> codes;
   std::vector<Expectation> reads;
-  const std::vector<std::uint8_t> older = pattern_bytes(late_room, 5),
-                                  newer = pattern_bytes(late_room, 6);
+  const Bytes older = pattern_bytes(late_room, 5), newer = pattern_bytes(late_room, 6);
 };
 
 // The stream's next synchronize tells it, and no later one.
@@ -189,17 +188,15 @@ ProbePlan late_memory(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& late_probes() {
-  static const std::vector<Probe> probes = {
-      {"once", which_fails_later, late_once},
-      {"query", which_fails_later, late_query},
-      {"events", which_fails_later, late_events},
-      {"other_streams", which_fails_later, late_other_streams},
-      {"lost_stream", which_fails_later, late_lost_stream},
-      {"lost_null_stream", which_fails_later, late_lost_null_stream},
-      {"given", where<&Subject::has_inject>, late_given},
-      {"memory", where<&Subject::has_inject>, late_memory}};
-  return probes;
+std::vector<Probe> late_probes() {
+  return {{"once", which_fails_later, late_once},
+          {"query", which_fails_later, late_query},
+          {"events", which_fails_later, late_events},
+          {"other_streams", which_fails_later, late_other_streams},
+          {"lost_stream", which_fails_later, late_lost_stream},
+          {"lost_null_stream", which_fails_later, late_lost_null_stream},
+          {"given", where<&Subject::has_inject>, late_given},
+          {"memory", where<&Subject::has_inject>, late_memory}};
 }
 
 }  // namespace bp::conform

@@ -242,20 +242,19 @@ ProbePlan probing(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& load_probes() {
-  static const std::vector<Probe> probes = {{"lint", one_variant, lint},
-                                            {"exports", one_variant, exports},
-                                            {"unload", one_variant, unload},
-                                            {"unload_by_core", one_variant, unload_by_core},
-                                            {"abi", abi_variants, abi},
-                                            {"newer_call", some_calls, newer_call},
-                                            {"older_call", older_calls, older_call},
-                                            {"compile", compile_variants, compile},
-                                            {"devices", one_variant, devices},
-                                            {"extensions", one_variant, extensions},
-                                            {"two_hosts", one_variant, two_hosts},
-                                            {"probe", one_variant, probing}};
-  return probes;
+std::vector<Probe> load_probes() {
+  return {{"lint", one_variant, lint},
+          {"exports", one_variant, exports},
+          {"unload", one_variant, unload},
+          {"unload_by_core", one_variant, unload_by_core},
+          {"abi", abi_variants, abi},
+          {"newer_call", some_calls, newer_call},
+          {"older_call", older_calls, older_call},
+          {"compile", compile_variants, compile},
+          {"devices", one_variant, devices},
+          {"extensions", one_variant, extensions},
+          {"two_hosts", one_variant, two_hosts},
+          {"probe", one_variant, probing}};
 }
 
 }  // namespace bp::conform

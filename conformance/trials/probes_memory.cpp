@@ -216,12 +216,11 @@ ProbePlan far(const std::string&, const Subject& subject) {
   allocation["sparse"] = true;
   plan.add(std::move(allocation));
   std::vector<Expectation> reads;
-  const auto expect = [&](std::uint64_t offset, std::vector<std::uint8_t> bytes, const char* what) {
+  const auto expect = [&](std::uint64_t offset, Bytes bytes, const char* what) {
     reads.push_back({offset, std::move(bytes), fmt::format("{} at offset {}", what, offset)});
   };
   for (const std::uint64_t offset : {std::uint64_t{64}, four / 2 - 500, four - 500, four + 4096}) {
-    const std::vector<std::uint8_t> bytes =
-        pattern_bytes(count, static_cast<unsigned>(offset >> 20));
+    const Bytes bytes = pattern_bytes(count, static_cast<unsigned>(offset >> 20));
     plan.add(write_step(1, offset, bytes));
     expect(offset, bytes, "what was written");
   }
@@ -231,7 +230,7 @@ ProbePlan far(const std::string&, const Subject& subject) {
   expect(8192, pattern_bytes(count, 1 << 12), "a copy from past 4 GiB");
   if (subject.has_fill) {
     plan.add(fill_step(1, four + 16384, count, {7}));
-    expect(four + 16384, std::vector<std::uint8_t>(count, 7), "a fill");
+    expect(four + 16384, Bytes(count, 7), "a fill");
   }
   plan.add(simple_step("synchronize"));
   for (Expectation& each : reads) each.step = plan.add(read_step(1, each.step, count));
@@ -278,15 +277,13 @@ ProbePlan reuse(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& memory_probes() {
-  static const std::vector<Probe> probes = {
-      {"allocate", sizes, allocate}, {"alignment", alignments, alignment},
-      {"copy", offsets, copy},       {"copy_within", offsets, copy_within},
-      {"fill", pattern_sizes, fill}, {"large", large_counts, large},
-      {"huge", huge_counts, huge},   {"host_places", one_variant, host_places},
-      {"far", far_places, far},      {"out_of_memory", too_much, out_of_memory},
-      {"reuse", one_variant, reuse}};
-  return probes;
+std::vector<Probe> memory_probes() {
+  return {{"allocate", sizes, allocate}, {"alignment", alignments, alignment},
+          {"copy", offsets, copy},       {"copy_within", offsets, copy_within},
+          {"fill", pattern_sizes, fill}, {"large", large_counts, large},
+          {"huge", huge_counts, huge},   {"host_places", one_variant, host_places},
+          {"far", far_places, far},      {"out_of_memory", too_much, out_of_memory},
+          {"reuse", one_variant, reuse}};
 }
 
 }  // namespace bp::conform

@@ -62,7 +62,7 @@ ProbePlan unknown_operator(const std::string&, const Subject&) {
 }
 
 Json core_floats(int object, std::size_t count) {
-  return core_vector(object, "f32", count, std::vector<std::uint8_t>(count * 4));
+  return core_vector(object, "f32", count, Bytes(count * 4));
 }
 
 // A bad index is found on the device: the error comes out once, names the operator, and the stream goes on.
@@ -70,7 +70,7 @@ ProbePlan error_once(const std::string&, const Subject&) {
   ProbePlan plan;
   plan.lane = "core";
   plan.add(core_floats(1, 5));
-  std::vector<std::uint8_t> index(16);
+  Bytes index(16);
   index[0] = 99;
   plan.add(core_vector(2, "i64", 2, index));
   const Json args = Json::array({{{"tensor", 1}}, {{"i", 0}}, {{"tensor", 2}}});
@@ -129,14 +129,13 @@ ProbePlan negative_stride(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& negative_probes() {
-  static const std::vector<Probe> probes = {{"fill_pattern", bad_patterns, fill_pattern},
-                                            {"stale_handle", stale_kinds, stale},
-                                            {"unknown_operator", one_variant, unknown_operator},
-                                            {"error_once", one_variant, error_once},
-                                            {"other_device", one_variant, other_device},
-                                            {"negative_stride", one_variant, negative_stride}};
-  return probes;
+std::vector<Probe> negative_probes() {
+  return {{"fill_pattern", bad_patterns, fill_pattern},
+          {"stale_handle", stale_kinds, stale},
+          {"unknown_operator", one_variant, unknown_operator},
+          {"error_once", one_variant, error_once},
+          {"other_device", one_variant, other_device},
+          {"negative_stride", one_variant, negative_stride}};
 }
 
 }  // namespace bp::conform

@@ -31,7 +31,7 @@ struct Stage {
     plan.add(write_step(2, 0, older));
   }
   std::size_t look(ProbePlan& plan) const { return plan.add(on_stream(read_step(2, 0, room), 51)); }
-  const std::vector<std::uint8_t> older = pattern_bytes(room, 5), newer = pattern_bytes(room, 6);
+  const Bytes older = pattern_bytes(room, 5), newer = pattern_bytes(room, 6);
 };
 
 // The function has its turn, and what comes after it waits for its end.
@@ -105,10 +105,8 @@ ProbePlan semaphore(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& order_probes() {
-  static const std::vector<Probe> probes = {{"host_call", with_host_calls, host_call},
-                                            {"semaphore", with_semaphores, semaphore}};
-  return probes;
+std::vector<Probe> order_probes() {
+  return {{"host_call", with_host_calls, host_call}, {"semaphore", with_semaphores, semaphore}};
 }
 
 }  // namespace bp::conform

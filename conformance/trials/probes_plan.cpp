@@ -84,9 +84,8 @@ ProbePlan one_plan_for_many(const std::string& variant, const Subject& subject) 
 
 }  // namespace
 
-const std::vector<Probe>& plan_probes() {
-  static const std::vector<Probe> probes = {{"reuse", planned_calls, one_plan_for_many}};
-  return probes;
+std::vector<Probe> plan_probes() {
+  return {{"reuse", planned_calls, one_plan_for_many}};
 }
 
 }  // namespace bp::conform

@@ -150,7 +150,7 @@ ProbePlan fill_there(const std::string& variant, const Subject&) {
 // A space that is said to be host-visible is: the host reads what was copied there, and copies see what it writes.
 ProbePlan show_the_host(const std::string& variant, const Subject&) {
   const auto space = static_cast<std::uint32_t>(std::stoul(variant));
-  const std::vector<std::uint8_t> sent = pattern_bytes(1000, 3), written = pattern_bytes(1000, 4);
+  const Bytes sent = pattern_bytes(1000, 3), written = pattern_bytes(1000, 4);
   ProbePlan plan;
   plan.add(in_space(allocate_step(1, sent.size()), space));
   plan.add(write_step(1, 0, sent));
@@ -188,13 +188,11 @@ ProbePlan exhaust_one(const std::string& variant, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& space_probes() {
-  static const std::vector<Probe> probes = {
-      {"describe", all_spaces, describe_one},     {"unknown", unknown_ones, refuse_unknown},
-      {"allocate", other_spaces, allocate_there}, {"copy", pairs, copy_across},
-      {"fill", filled_spaces, fill_there},        {"host", other_spaces, show_the_host},
-      {"exhaust", other_spaces, exhaust_one}};
-  return probes;
+std::vector<Probe> space_probes() {
+  return {{"describe", all_spaces, describe_one},     {"unknown", unknown_ones, refuse_unknown},
+          {"allocate", other_spaces, allocate_there}, {"copy", pairs, copy_across},
+          {"fill", filled_spaces, fill_there},        {"host", other_spaces, show_the_host},
+          {"exhaust", other_spaces, exhaust_one}};
 }
 
 }  // namespace bp::conform

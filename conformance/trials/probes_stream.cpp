@@ -155,22 +155,19 @@ ProbePlan other_stream(const std::string&, const Subject&) {
 
 }  // namespace
 
-const std::vector<Probe>& stream_probes() {
-  static const std::vector<Probe> probes = {{"order", kinds_of_stream, order},
-                                            {"wait", with_events, wait},
-                                            {"event_unrecorded", with_events, event_unrecorded},
-                                            {"event_reached", with_events, event_reached},
-                                            {"many", where<&Subject::has_streams>, many},
-                                            {"synchronize_idle", one_variant, synchronize_idle}};
-  return probes;
+std::vector<Probe> stream_probes() {
+  return {{"order", kinds_of_stream, order},
+          {"wait", with_events, wait},
+          {"event_unrecorded", with_events, event_unrecorded},
+          {"event_reached", with_events, event_reached},
+          {"many", where<&Subject::has_streams>, many},
+          {"synchronize_idle", one_variant, synchronize_idle}};
 }
 
-const std::vector<Probe>& async_probes() {
-  static const std::vector<Probe> probes = {
-      {"from_host", copy_sizes, from_host},
-      {"to_host", copy_sizes, to_host},
-      {"other_stream", where<&Subject::has_streams>, other_stream}};
-  return probes;
+std::vector<Probe> async_probes() {
+  return {{"from_host", copy_sizes, from_host},
+          {"to_host", copy_sizes, to_host},
+          {"other_stream", where<&Subject::has_streams>, other_stream}};
 }
 
 }  // namespace bp::conform

@@ -62,11 +62,10 @@ ProbePlan ends(const std::string& variant, const Subject& subject) {
 
 }  // namespace
 
-const std::vector<Probe>& stream_memory_probes() {
-  static const std::vector<Probe> probes = {{"reuse", pooled_sizes, reuse_of_pool},
-                                            {"waits", pooled_sizes, waits_of_pool},
-                                            {"ends", pooled_sizes, ends}};
-  return probes;
+std::vector<Probe> stream_memory_probes() {
+  return {{"reuse", pooled_sizes, reuse_of_pool},
+          {"waits", pooled_sizes, waits_of_pool},
+          {"ends", pooled_sizes, ends}};
 }
 
 }  // namespace bp::conform

@@ -350,24 +350,20 @@ ProbePlan together(const std::string& variant, const Subject& subject) {
 
 }  // namespace
 
-const std::vector<Probe>& stress_probes() {
-  static const std::vector<Probe> probes = {{"calls", small_calls, calls},
-                                            {"streams", streamed_calls, streams},
-                                            {"side_streams", handed_memory, side_streams},
-                                            {"rewritten", repeating_calls, rewritten},
-                                            {"host", one_dtype_calls, host}};
-  return probes;
+std::vector<Probe> stress_probes() {
+  return {{"calls", small_calls, calls},
+          {"streams", streamed_calls, streams},
+          {"side_streams", handed_memory, side_streams},
+          {"rewritten", repeating_calls, rewritten},
+          {"host", one_dtype_calls, host}};
 }
 
-const std::vector<Probe>& counter_probes() {
-  static const std::vector<Probe> probes = {{"allocations", one_variant, allocations},
-                                            {"copies", one_variant, copies}};
-  return probes;
+std::vector<Probe> counter_probes() {
+  return {{"allocations", one_variant, allocations}, {"copies", one_variant, copies}};
 }
 
-const std::vector<Probe>& together_probes() {
-  static const std::vector<Probe> probes = {{"with", other_plugins, together}};
-  return probes;
+std::vector<Probe> together_probes() {
+  return {{"with", other_plugins, together}};
 }
 
 }  // namespace bp::conform

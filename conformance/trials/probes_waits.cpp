@@ -117,11 +117,10 @@ ProbePlan waits_of_call(const std::string& variant, const Subject& subject) {
 
 }  // namespace
 
-const std::vector<Probe>& wait_probes() {
-  static const std::vector<Probe> probes = {{"memory", waited_sizes, waits_of_memory},
-                                            {"streams", when_promised_to_go_on, other_work},
-                                            {"call", waited_calls, waits_of_call}};
-  return probes;
+std::vector<Probe> wait_probes() {
+  return {{"memory", waited_sizes, waits_of_memory},
+          {"streams", when_promised_to_go_on, other_work},
+          {"call", waited_calls, waits_of_call}};
 }
 
 }  // namespace bp::conform

@@ -116,8 +116,8 @@ class RefusalTrial : public RowTrial {
       return fail_with(verdict, is_bad_index(one_) ? "takes an index that is out of range"
                                                    : "takes a call that makes no sense");
     if (code != BP_OK && code != BP_BAD_ARGUMENT)
-      return fail_with(verdict, fmt::format("error {}, expected {} (bad argument): {}", code,
-                                            BP_BAD_ARGUMENT, message_of(result)));
+      return fail_with(verdict, "error {}, expected {} (bad argument): {}", code, BP_BAD_ARGUMENT,
+                       message_of(result));
     if (code != BP_OK && message_of(result).empty())
       return fail_with(verdict, "the error has no message");
     if (told_by_word && code != BP_OK)

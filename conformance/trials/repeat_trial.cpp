@@ -118,8 +118,8 @@ class RepeatTrial : public RowTrial {
     const std::string rule = verdict.rule;
     const std::size_t count = std::min(expected_.results.size(), num_results());
     for (std::size_t i = 0; i < count && verdict.outcome == Outcome::pass; ++i) {
-      const std::vector<unsigned char>* bytes = bytes_of(result_of(answer, values_[i]));
-      if (!bytes) return fail_with(verdict, fmt::format("result {} cannot be read", i));
+      const Bytes* bytes = bytes_of(result_of(answer, values_[i]));
+      if (!bytes) return fail_with(verdict, "result {} cannot be read", i);
       judge_result(verdict, *bytes, expected_.results[i], fmt::format("result {}", i));
     }
     verdict.rule = rule;
@@ -129,8 +129,8 @@ class RepeatTrial : public RowTrial {
     const Json& result = result_of(answer, repeat_);
     if (verdict.outcome != Outcome::pass) return;
     if (code_of(result) != BP_OK)
-      return fail_with(verdict, fmt::format("error {} among many calls: {}", code_of(result),
-                                            message_of(result)));
+      return fail_with(verdict, "error {} among many calls: {}", code_of(result),
+                       message_of(result));
     const auto hashes = result.find("hashes");
     if (hashes == result.end() || hashes->empty())
       return fail_with(verdict, "no call was repeated");
@@ -142,8 +142,8 @@ class RepeatTrial : public RowTrial {
       if (alone != Json(nullptr) && alone.size() == 1 && together.size() == 1 &&
           alone.begin().key() == together.begin().key())
         continue;
-      fail_with(verdict, fmt::format("thread {}, while the others make other calls: {}; alone: {}",
-                                     i, together.dump(), alone.dump()));
+      fail_with(verdict, "thread {}, while the others make other calls: {}; alone: {}", i,
+                together.dump(), alone.dump());
     }
   }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 #include <map>
 
@@ -11,37 +12,22 @@
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "judge/calls.hpp"
-#include "trials/calls_in_a_row.hpp"
+#include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
 
-double part_at(const std::vector<unsigned char>& bytes, std::size_t part, Dtype dtype) {
-  const std::size_t width = itemsize(dtype) / parts_of(dtype);
-  double value[2] = {0, 0};
-  std::vector<unsigned char> one(itemsize(dtype), 0);
-  std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(part * width), width, one.begin());
-  to_doubles(one.data(), 1, dtype, value);
-  return value[0];
-}
-
 // The first element (part of a complex one) that differs, NaN being NaN, and what is below `zero_below` being 0 where a
 // plugin declares so; -1: none.
-std::ptrdiff_t first_difference(const std::vector<unsigned char>& a,
-                                const std::vector<unsigned char>& b, Dtype dtype,
-                                double zero_below) {
-  const std::size_t width = itemsize(dtype) / parts_of(dtype);
-  for (std::size_t at = 0; at + width <= a.size(); at += width) {
-    if (std::equal(a.begin() + static_cast<std::ptrdiff_t>(at),
-                   a.begin() + static_cast<std::ptrdiff_t>(at + width),
-                   b.begin() + static_cast<std::ptrdiff_t>(at)))
-      continue;
-    if (has_fractions(dtype)) {
-      const double x = part_at(a, at / width, dtype), y = part_at(b, at / width, dtype);
-      const bool are_flushed = std::fabs(x) < zero_below && std::fabs(y) < zero_below;
-      if ((std::isnan(x) && std::isnan(y)) || are_flushed) continue;
-    }
-    return static_cast<std::ptrdiff_t>(at / width);
+std::ptrdiff_t first_difference(const Bytes& a, const Bytes& b, Dtype dtype, double zero_below) {
+  const std::size_t width = itemsize(dtype) / parts_of(dtype), count = a.size() / itemsize(dtype);
+  const std::vector<double> x = to_doubles(a.data(), count, dtype),
+                            y = to_doubles(b.data(), count, dtype);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::memcmp(a.data() + i * width, b.data() + i * width, width) == 0) continue;
+    const bool are_flushed = std::fabs(x[i]) < zero_below && std::fabs(y[i]) < zero_below;
+    if (has_fractions(dtype) && ((std::isnan(x[i]) && std::isnan(y[i])) || are_flushed)) continue;
+    return static_cast<std::ptrdiff_t>(i);
   }
   return -1;
 }
@@ -114,7 +100,7 @@ class RoundTripTrial : public Chain {
       return {{"tensors", tensors}};
     }
     if (text[0] == '[') {
-      std::vector<std::int64_t> list;
+      Sizes list;
       for (const std::string& each : split_text(inner, ',')) list.push_back(std::stoll(each));
       return {{"ints", list}};
     }
@@ -132,10 +118,9 @@ class RoundTripTrial : public Chain {
   void judge_equal(Verdict& verdict, const Json& first, const Json& second,
                    const std::string& what) const {
     if (first["shape"] != second["shape"] || first["dtype"] != second["dtype"])
-      return fail_with(
-          verdict, fmt::format("{}: {} {} against {} {}", what, first["dtype"].get<std::string>(),
-                               first["shape"].dump(), second["dtype"].get<std::string>(),
-                               second["shape"].dump()));
+      return fail_with(verdict, "{}: {} {} against {} {}", what, first["dtype"].get<std::string>(),
+                       first["shape"].dump(), second["dtype"].get<std::string>(),
+                       second["shape"].dump());
     const Dtype dtype = dtype_from_name(first["dtype"].get_ref<const std::string&>());
     const bool flushes = subject_.numerics.flushes_denormals && has_fractions(dtype) &&
                          format_of(dtype).lowest_exponent == format_of(f32).lowest_exponent;
@@ -143,9 +128,8 @@ class RoundTripTrial : public Chain {
     const std::ptrdiff_t at =
         first_difference(*bytes_of(first), *bytes_of(second), dtype, zero_below);
     if (at >= 0)
-      fail_with(verdict,
-                fmt::format("{}: other bits in element {} of {}", what,
-                            static_cast<std::size_t>(at) / parts_of(dtype), first["shape"].dump()));
+      fail_with(verdict, "{}: other bits in element {} of {}", what,
+                static_cast<std::size_t>(at) / parts_of(dtype), first["shape"].dump());
   }
 
   // The oracle's inverse of what is one bound off r0, and the inverse's own bound.
@@ -185,9 +169,7 @@ class RoundTripTrial : public Chain {
     laid.storage.resize(values.size() * sizeof(double));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double off = i < middle.bound.size() ? middle.bound[i] : 0;
-      const double value = values[i] + side * off;
-      std::copy_n(reinterpret_cast<const unsigned char*>(&value), sizeof value,
-                  laid.storage.begin() + static_cast<std::ptrdiff_t>(i * sizeof value));
+      store_element(Number{values[i] + side * off}, f64, laid.storage.data() + i * sizeof(double));
     }
     Problem inverse;
     inverse.op = &op;

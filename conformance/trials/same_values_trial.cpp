@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "inputs/problem.hpp"
-#include "trials/calls_in_a_row.hpp"
+#include "trials/row_trials.hpp"
 
 namespace bp::conform {
 namespace {
@@ -42,7 +42,7 @@ class SameValuesTrial : public Chain {
       return fail_with(verdict, "the suite expects no result of this call");
     std::string rule;
     for (std::size_t r = 0; r < num_results(); ++r) {
-      const std::vector<unsigned char>* first = nullptr;
+      const Bytes* first = nullptr;
       for (const Way& way : ways_) {
         const std::string what = fmt::format("{}, result {}", way.name, r);
         const auto* bytes = take_values(verdict, answer, way.values[r], what);

@@ -10,6 +10,7 @@
 
 #include "cases/axes.hpp"
 #include "inputs/values.hpp"
+#include "refuse.hpp"
 
 namespace bp::conform {
 namespace {
@@ -97,8 +98,7 @@ SmallCall small_call(const std::string& name, const Subject& subject, std::size_
   if (!op || bracket == std::string::npos ||
       !dtype_of_short_name(name.substr(bracket + 1, name.size() - bracket - 2), dtype) ||
       !find_call(*op, axes, dtype, subject, turn, call))
-    throw_error(ErrorClass::bad_argument,
-                "'" + name + "' is not a row and dtype that a declared kernel takes");
+    refuse("'{}' is not a row and dtype that a declared kernel takes", name);
   made.num_shapes = axes.shapes.size();
   for (std::size_t i = 0; i < call.problem.tensors.size(); ++i)
     add_memory(made.setup, call.problem.tensors[i], first_object + static_cast<int>(i), true);

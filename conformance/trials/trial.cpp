@@ -10,21 +10,26 @@
 #include "cases/kernels.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
+#include "refuse.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {
 
+namespace {
+
+constexpr const char* outcome_names[] = {"pass",  "fail",    "unsupported", "mistrusted",
+                                         "crash", "timeout", "flaky"};
+
+}  // namespace
+
 const char* name(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::pass: return "pass";
-    case Outcome::fail: return "fail";
-    case Outcome::unsupported: return "unsupported";
-    case Outcome::mistrusted: return "mistrusted";
-    case Outcome::crash: return "crash";
-    case Outcome::timeout: return "timeout";
-    case Outcome::flaky: return "flaky";
-  }
-  return "fail";
+  return outcome_names[static_cast<std::size_t>(outcome)];
+}
+
+Outcome outcome_named(std::string_view text) {
+  const auto* const found = std::find(std::begin(outcome_names), std::end(outcome_names), text);
+  if (found == std::end(outcome_names)) refuse("\"{}\" is not an outcome", text);
+  return static_cast<Outcome>(found - std::begin(outcome_names));
 }
 
 bool is_failure(Outcome outcome) {
@@ -109,7 +114,7 @@ bool is_refused(const Json& result) {
   return message_of(result).find("no declared kernel takes this call") != std::string::npos;
 }
 
-const std::vector<unsigned char>* bytes_of(const Json& result) {
+const Bytes* bytes_of(const Json& result) {
   const auto found = result.find("bytes");
   return found == result.end() || !found->is_binary() ? nullptr : &found->get_binary();
 }
@@ -185,13 +190,12 @@ std::string served_rung(const Json& result, const std::string& op) {
   return worst;
 }
 
-void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
-                  const ExpectedTensor& expected, const std::string& what) {
+void judge_result(Verdict& verdict, const Bytes& bytes, const ExpectedTensor& expected,
+                  const std::string& what) {
   verdict.rule = expected.rule;
   const std::int64_t count = numel_of(expected.shape) * itemsize(expected.dtype);
   if (bytes.size() != static_cast<std::size_t>(count))
-    return fail_with(verdict,
-                     fmt::format("{} has {} bytes, expected {}", what, bytes.size(), count));
+    return fail_with(verdict, "{} has {} bytes, expected {}", what, bytes.size(), count);
   if (expected.only_shape) return;
   const Comparison comparison = compare(bytes, expected);
   verdict.worst_ulp = std::max(verdict.worst_ulp, comparison.worst);
@@ -209,9 +213,9 @@ void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
                 "rounding may change all of it: other values would prove more";
 }
 
-std::string hash_of(const std::vector<std::vector<unsigned char>>& all) {
+std::string hash_of(const std::vector<Bytes>& all) {
   std::uint64_t first = 0x9e3779b97f4a7c15ull, second = 0xcbf29ce484222325ull;
-  for (const std::vector<unsigned char>& bytes : all) {
+  for (const Bytes& bytes : all) {
     for (const unsigned char byte : bytes) second = (second ^ byte) * 0x100000001b3ull;
     first = mix(first, second);
   }

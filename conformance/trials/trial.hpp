@@ -1,8 +1,10 @@
 // A case brought to trial: what a worker is to do, and the verdict on what it answered.
 #pragma once
 
+#include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cases/case.hpp"
@@ -12,6 +14,7 @@
 
 namespace bp::conform {
 
+// The names are in trial.cpp, in this order.
 enum class Outcome : std::uint8_t {
   pass,
   fail,
@@ -22,6 +25,8 @@ enum class Outcome : std::uint8_t {
   flaky,  // passed only on a retry; a failure
 };
 const char* name(Outcome outcome);
+// Throws bad_argument for a word that is none.
+Outcome outcome_named(std::string_view text);
 bool is_failure(Outcome outcome);  // anything but pass and unsupported
 
 struct Verdict {
@@ -69,7 +74,7 @@ std::string message_of(const Json& result);
 std::string error_of(const Json& result);
 // Did every kernel's `supports` say no, as it may to a problem as small as this one?
 bool is_refused(const Json& result);
-const std::vector<unsigned char>* bytes_of(const Json& result);
+const Bytes* bytes_of(const Json& result);
 
 // What the instruments say, as a sentence; empty if nothing. `written`: inputs that the row writes, as it should.
 std::string complaint_of(const Json& answer, const std::vector<int>& written = {});
@@ -83,6 +88,11 @@ const char* disagreement(bool changes);
 
 // Keeps the first failure.
 void fail_with(Verdict& verdict, const std::string& why);
+template <class First, class... More>
+void fail_with(Verdict& verdict, fmt::format_string<First, More...> why, First&& first,
+               More&&... more) {
+  fail_with(verdict, fmt::format(why, std::forward<First>(first), std::forward<More>(more)...));
+}
 // If the call failed, the verdict says so: "unsupported" or a failure.
 bool has_succeeded(Verdict& verdict, const Json& result);
 
@@ -90,17 +100,17 @@ bool has_succeeded(Verdict& verdict, const Json& result);
 std::string served_rung(const Json& result, const std::string& op);
 
 // Compares one result and takes the figures over into the verdict.
-void judge_result(Verdict& verdict, const std::vector<unsigned char>& bytes,
-                  const ExpectedTensor& expected, const std::string& what);
+void judge_result(Verdict& verdict, const Bytes& bytes, const ExpectedTensor& expected,
+                  const std::string& what);
 
-std::string hash_of(const std::vector<std::vector<unsigned char>>& all);
+std::string hash_of(const std::vector<Bytes>& all);
 
 struct Probe;
 // Probes, by hand: every family has some (trials/probes_*.cpp).
 struct ProbeFamily {
   const char* name;  // "memory"
   int level;
-  const std::vector<Probe>& (*probes)();
+  std::vector<Probe> (*probes)();
   std::vector<Case> cases(const Subject& subject, int profile) const;
 };
 const std::vector<ProbeFamily>& probe_families();

@@ -20,7 +20,8 @@
 #include <backplane/runtime/settings.hpp>
 #include <backplane/tensor/error.hpp>
 
-#include "worker/side_streams.hpp"
+#include "inputs/values.hpp"
+#include "refuse.hpp"
 
 namespace bp::conform {
 namespace {
@@ -53,7 +54,7 @@ Tensor tensor_within(const Tensor& bytes, Dtype dtype, const Json& shape, const 
 }
 
 Json dims_json(IntList list) {
-  return std::vector<std::int64_t>(list.begin(), list.end());
+  return Sizes(list.begin(), list.end());
 }
 
 }  // namespace
@@ -105,19 +106,19 @@ CoreScope::Object& CoreScope::object(const Json& number) {
   const auto found = objects_.find(number.get<int>());
   if (found != objects_.end()) return found->second;
   if (within_) return within_->object(number);
-  throw_error(ErrorClass::bad_argument, fmt::format("script: no object {}", number.get<int>()));
+  refuse("script: no object {}", number.get<int>());
 }
 
 // {"do":"tensor"}. "sparse": so many bytes of memory, of which only "pieces", [OFFSET, BINARY] each, are written.
 Json CoreScope::make_tensor(const Json& step) {
   const Dtype dtype = dtype_from_name(step.at("dtype").get_ref<const std::string&>());
   const std::int64_t sparse = step.value("sparse", std::int64_t{0});
-  static const std::vector<std::uint8_t> nothing;
-  const std::vector<std::uint8_t>& data = sparse ? nothing : binary_of(step.at("storage"));
+  static const Bytes nothing;
+  const Bytes& data = sparse ? nothing : binary_of(step.at("storage"));
   const std::int64_t bytes = sparse ? sparse : static_cast<std::int64_t>(data.size());
   Object made;
   if (const auto on = step.find("on"); on != step.end()) {  // a probe's: of another device
-    const std::vector<std::int64_t> shape = step.at("shape").get<std::vector<std::int64_t>>();
+    const Sizes shape = step.at("shape").get<Sizes>();
     objects_[step.at("object").get<int>()].tensor =
         empty_tensor(shape, dtype, bp::device(on->get<std::string>()));
     return {{"code", BP_OK}};
@@ -134,7 +135,7 @@ Json CoreScope::make_tensor(const Json& step) {
     }
   } else {
     // Scribbled over as soon as the copy is done, as any application may.
-    std::vector<std::uint8_t>& sent = host_buffers_.emplace_back(data);
+    Bytes& sent = host_buffers_.emplace_back(data);
     memory_.write(behind, 0, sent.data(), sent.size());
     std::fill(sent.begin(), sent.end(), std::uint8_t{0x6d});
     made.picture = memory_.bytes_of(behind);
@@ -151,8 +152,7 @@ void CoreScope::read_arguments(const Operator& op, const Json& list, Arguments& 
   const auto& arguments = op.schema->arguments;
   const auto tensor_of = [&](const Json& json) { return &object(json).tensor.impl()->abi; };
   if (list.size() > arguments.size())
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("script: {} takes {} arguments", op.name(), arguments.size()));
+    refuse("script: {} takes {} arguments", op.name(), arguments.size());
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     out.values.push_back(i < list.size()
                              ? read_value(list[i], out.lists, value_of(record_.device), tensor_of)
@@ -184,15 +184,15 @@ Json CoreScope::late_error() {
   return {};
 }
 
-std::vector<std::uint8_t> CoreScope::elements(const Tensor& tensor) {
+Bytes CoreScope::elements(const Tensor& tensor) {
   const std::uint64_t width = tensor.itemsize();
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(tensor.numel()) * width);
+  Bytes bytes(static_cast<std::size_t>(tensor.numel()) * width);
   if (bytes.empty()) return bytes;
   const Storage& behind = *tensor.impl()->storage;
   const ByteSpan span = touched_bytes(*tensor.impl());
   std::uint8_t* to = bytes.data();
   if (span.end - span.begin <= largest_watched) {
-    std::vector<std::uint8_t> all(span.end - span.begin);
+    Bytes all(span.end - span.begin);
     memory_.read(behind, span.begin - behind.offset, all.data(), all.size());
     if (tensor.is_contiguous()) return all;
     for_each_element(tensor, [&](std::uint64_t at) {
@@ -213,10 +213,10 @@ std::vector<std::uint8_t> CoreScope::elements(const Tensor& tensor) {
 Json CoreScope::values(const Json& step) {
   const Tensor& tensor = object(step.at("object")).tensor;
   if (Json late = late_error(); !late.is_null()) return late;
-  const std::vector<std::uint8_t> bytes = elements(tensor);
+  const Bytes bytes = elements(tensor);
   // The way of an application gives the same.
   if (step.value("both_ways", false)) {
-    std::vector<std::uint8_t> other(bytes.size());
+    Bytes other(bytes.size());
     copy_to_host_memory(tensor, other.data());
     if (other != bytes)
       watch.add("paths",
@@ -317,8 +317,7 @@ Json CoreScope::queue_step(const std::string& what, const Json& step) {
   } else if (what == "elapsed") {
     result["ms"] = event("event").elapsed_ms(event("until"));
   } else {
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("script: the core lane has no step '{}'", what));
+    refuse("script: the core lane has no step '{}'", what);
   }
   return result;
 }
@@ -342,7 +341,7 @@ Json CoreScope::alive() {
 }
 
 std::uint64_t CoreScope::hash(int number) {
-  const std::vector<std::uint8_t> bytes = elements(object(number).tensor);
+  const Bytes bytes = elements(object(number).tensor);
   return hash_bytes(bytes.data(), bytes.size());
 }
 
@@ -450,8 +449,7 @@ Json CoreScope::row(const Json& step) {
     const Json& names = step.at("results");
     Json &shapes = result["shapes"] = Json::array(), &dtypes = result["dtypes"] = Json::array();
     for (std::size_t i = 0; i < results.size(); ++i) {
-      shapes.push_back(
-          std::vector<std::int64_t>(results[i].shape().begin(), results[i].shape().end()));
+      shapes.push_back(Sizes(results[i].shape().begin(), results[i].shape().end()));
       dtypes.push_back(short_name(results[i].dtype()));
       if (!targets.empty() || i >= names.size()) continue;
       objects_[names[i].get<int>()] = Object{results[i], false, {}};
@@ -479,7 +477,7 @@ void CoreScope::look_at_slack(const Tensor& result) {
   const ByteSpan span = touched_bytes(*result.impl());
   const std::uint64_t end = std::max(span.end, behind->offset) - behind->offset;
   if (end >= behind->bytes) return;
-  std::vector<std::uint8_t> slack(behind->bytes - end);
+  Bytes slack(behind->bytes - end);
   memory_.read(*behind, end, slack.data(), slack.size());
   const auto bad = std::find_if(slack.begin(), slack.end(),
                                 [&](std::uint8_t byte) { return byte != memory_.poison(); });
@@ -497,7 +495,7 @@ void CoreScope::look(const std::vector<Tensor>& written, const char* kind) {
     if (!each.is_given || each.picture.empty()) continue;
     const Storage& behind = *each.tensor.impl()->storage;
     bool is_output = false;
-    std::vector<std::uint8_t> found = memory_.bytes_of(behind);
+    Bytes found = memory_.bytes_of(behind);
     for (const Tensor& target : written) {
       if (target.impl()->storage != &behind) continue;
       is_output = true;
@@ -530,7 +528,7 @@ DeviceRecord& record_of(const std::string& device, const std::string& plugin) {
   const Device found = bp::device(device);
   for (const DeviceRecord* record : registered_devices())
     if (record->device == found) return const_cast<DeviceRecord&>(*record);
-  throw_error(ErrorClass::bad_argument, fmt::format("there is no device '{}'", device));
+  refuse("there is no device '{}'", device);
 }
 
 class CoreLane : public LaneDriver {

@@ -28,8 +28,8 @@ class CoreScope : public Scope {
  private:
   struct Object {
     Tensor tensor;
-    bool is_given = false;              // made by the script, not by a row
-    std::vector<std::uint8_t> picture;  // of its storage, as last seen
+    bool is_given = false;  // made by the script, not by a row
+    Bytes picture;          // of its storage, as last seen
   };
   // A row's arguments, which point into the lists.
   struct Arguments {
@@ -56,7 +56,7 @@ class CoreScope : public Scope {
   void look(const std::vector<Tensor>& written, const char* kind);
   void look_at_slack(const Tensor& result);
   Json late_error();
-  std::vector<std::uint8_t> elements(const Tensor& tensor);
+  Bytes elements(const Tensor& tensor);
 
   DeviceRecord& record_;
   CoreMemory& memory_;
@@ -65,7 +65,7 @@ class CoreScope : public Scope {
   std::map<int, Object> objects_;
   std::map<int, std::unique_ptr<Stream>> streams_;
   std::map<int, std::unique_ptr<Event>> events_;
-  std::vector<std::vector<std::uint8_t>> host_buffers_;
+  std::vector<Bytes> host_buffers_;
   bool recycles_ = false, finished_ = false;
 };
 
@@ -76,5 +76,9 @@ template <class F> void for_each_element(const Tensor& tensor, F&& f) {
     f(abi.dl.byte_offset + static_cast<std::uint64_t>(place) * abi.itemsize);
   });
 }
+
+// {"do":"side_streams", "threads":H, "rounds":R, "calls":B} -> "checked": tensors compared, "wrong": of these, "message":
+// the first error of a call. With "calls", sums are computed besides the copies.
+Json run_side_streams(DeviceRecord& record, const Json& step);
 
 }  // namespace bp::conform

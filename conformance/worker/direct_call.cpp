@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <backplane/dispatcher/registry.hpp>
-#include <backplane/tensor/error.hpp>
+
+#include "refuse.hpp"
 
 namespace bp::conform {
 namespace {
@@ -21,7 +22,7 @@ class CallReader {
     const Dtype dtype = dtype_from_name(json.at("dtype").get_ref<const std::string&>());
     const Json &shape = json.at("shape"), &strides = json.at("strides");
     if (shape.size() > max_rank || strides.size() != shape.size())
-      throw_error(ErrorClass::bad_argument, "script: shape and strides of a tensor do not fit");
+      refuse("script: shape and strides of a tensor do not fit");
     for (std::size_t i = 0; i < shape.size(); ++i) {
       impl.shape[i] = shape[i].get<std::int64_t>();
       impl.strides[i] = strides[i].get<std::int64_t>();
@@ -129,8 +130,7 @@ std::unique_ptr<DirectCall> read_call(const Json& step, const DirectPlugin& plug
   const std::string& name = step.at("op").get_ref<const std::string&>();
   auto call = std::make_unique<DirectCall>();
   call->op = find_operator(name);
-  if (!call->op)
-    throw_error(ErrorClass::bad_argument, fmt::format("script: there is no operator '{}'", name));
+  if (!call->op) refuse("script: there is no operator '{}'", name);
   CallReader reader(plugin, place_of, *call);
   for (const Json& each : step.at("args")) call->args.push_back(reader.value(each));
   const auto& arguments = call->op->schema->arguments;

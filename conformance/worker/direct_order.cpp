@@ -7,8 +7,8 @@
 #include <thread>
 
 #include <backplane/extensions/inject.h>
-#include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
 #include "worker/direct_scope.hpp"
 
 namespace bp::conform {
@@ -20,7 +20,7 @@ bp_semaphores semaphores_of(const DirectPlugin& plugin) {
 
 template <class Object> Object& find(std::map<int, std::unique_ptr<Object>>& all, int object) {
   const auto found = all.find(object);
-  if (found == all.end()) throw_error(ErrorClass::bad_argument, "script: no such object");
+  if (found == all.end()) refuse("script: no such object");
   return *found->second;
 }
 

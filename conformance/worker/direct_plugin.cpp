@@ -8,6 +8,8 @@
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
+
 namespace bp::conform {
 namespace {
 
@@ -133,17 +135,14 @@ void DirectPlugin::start() {
 // "acme", "acme:1", "vendor:acme:1".
 void DirectPlugin::open(const std::string& wanted) {
   if (!plugin->devices)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("{} has no devices, only extensions; the suite examines devices",
-                            plugin->name));
+    refuse("{} has no devices, only extensions; the suite examines devices", plugin->name);
   require(plugin->devices(plugin->self, &num_devices, nullptr), "devices");
   const std::size_t colon = wanted.rfind(':');
   const bool numbered = colon != std::string::npos &&
                         wanted.find_first_not_of("0123456789", colon + 1) == std::string::npos;
   index = numbered ? static_cast<std::uint32_t>(std::stoul(wanted.substr(colon + 1))) : 0;
   if (index >= num_devices)
-    throw_error(ErrorClass::bad_argument, fmt::format("there is no device '{}'; {} has {}", wanted,
-                                                      plugin->name, num_devices));
+    refuse("there is no device '{}'; {} has {}", wanted, plugin->name, num_devices);
   std::vector<bp_device_info> infos(num_devices);
   for (bp_device_info& each : infos) {
     each.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};

@@ -47,7 +47,7 @@ class Context : public CallContext {
 };
 
 Json shape_json(const bp_tensor& tensor) {
-  return std::vector<std::int64_t>(tensor.dl.shape, tensor.dl.shape + tensor.dl.ndim);
+  return Sizes(tensor.dl.shape, tensor.dl.shape + tensor.dl.ndim);
 }
 
 }  // namespace

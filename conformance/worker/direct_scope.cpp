@@ -8,9 +8,7 @@
 
 #include <backplane/tensor/error.hpp>
 
-#include "worker/device_facts.hpp"
-#include "worker/direct_spaces.hpp"
-#include "worker/direct_stream_memory.hpp"
+#include "refuse.hpp"
 
 namespace bp::conform {
 namespace {
@@ -77,8 +75,7 @@ GuardedBlock& DirectScope::block(const Json& step, const char* key) {
   const auto found = blocks_.find(step.at(key).get<int>());
   if (found != blocks_.end()) return *found->second;
   if (within_) return within_->block(step, key);
-  throw_error(ErrorClass::bad_argument,
-              fmt::format("script: no object {}", step.at(key).get<int>()));
+  refuse("script: no object {}", step.at(key).get<int>());
 }
 
 ObjectPlace DirectScope::place_of(int object) {
@@ -94,7 +91,7 @@ bp_stream* DirectScope::stream_of(const Json& step) {
   const auto found = streams_.find(number);
   if (found != streams_.end()) return found->second;
   if (within_) return within_->stream_of(step);
-  throw_error(ErrorClass::bad_argument, fmt::format("script: no stream {}", number));
+  refuse("script: no stream {}", number);
 }
 
 Json DirectScope::allocate(const Json& step) {
@@ -155,7 +152,7 @@ Json DirectScope::write(const Json& step) {
 
 Json DirectScope::write_poison(const Json& step) {
   Json over = {{"object", step.at("object")}};
-  over["bytes"] = Json::binary(std::vector<std::uint8_t>(block(step, "object").bytes(), poison_));
+  over["bytes"] = Json::binary(Bytes(block(step, "object").bytes(), poison_));
   return write(over);
 }
 
@@ -214,11 +211,11 @@ Json DirectScope::fill(const Json& step) {
     told_error() = {BP_UNSUPPORTED, "the plugin has no fill"};
     return answer(BP_UNSUPPORTED);
   }
-  std::vector<std::uint8_t> pattern = binary_of(step.at("pattern"));
+  Bytes pattern = binary_of(step.at("pattern"));
   const auto width = static_cast<std::uint32_t>(pattern.size());
   const std::uint64_t offset = step.value("offset", std::uint64_t{0}),
                       count = step.at("count").get<std::uint64_t>();
-  std::vector<std::uint8_t> expected(count);
+  Bytes expected(count);
   for (std::uint64_t i = 0; i < count; ++i) expected[i] = pattern[i % std::max(width, 1u)];
   const bp_region target{to.handle(), to.front() + offset, count};
   const bp_code code =
@@ -258,7 +255,7 @@ Json DirectScope::queue_step(const std::string& what, const Json& step) {
   bp_stream* const stream = stream_of(step);
   const auto event = [&](const char* key) {
     const auto found = events_.find(step.at(key).get<int>());
-    if (found == events_.end()) throw_error(ErrorClass::bad_argument, "script: no such event");
+    if (found == events_.end()) refuse("script: no such event");
     return found->second;
   };
   if (what == "synchronize") {
@@ -288,8 +285,7 @@ Json DirectScope::queue_step(const std::string& what, const Json& step) {
     result["ns"] = ns;
     return result;
   }
-  throw_error(ErrorClass::bad_argument,
-              fmt::format("script: the direct lane has no step '{}'", what));
+  refuse("script: the direct lane has no step '{}'", what);
 }
 
 // {"do":"raw", "what":"copy"|"fill"|..., ...}: functions of memory with what no script's object could name.
@@ -318,7 +314,7 @@ Json DirectScope::raw_memory(const Json& step) {
     if (code == BP_OK) plugin_.release(handle);
     return result;
   }
-  throw_error(ErrorClass::bad_argument, fmt::format("script: raw has no '{}'", what));
+  refuse("script: raw has no '{}'", what);
 }
 
 // {"do":"host_sees", "object":1, "space":2, "offset":0, "bytes"?}: what lies at the address that the handle then is; with
@@ -330,12 +326,12 @@ Json DirectScope::host_sees(const Json& step) {
   const std::uint64_t offset = step.value("offset", std::uint64_t{0});
   auto* const at = reinterpret_cast<std::uint8_t*>(seen.handle() + seen.front() + offset);
   if (step.contains("bytes")) {
-    const std::vector<std::uint8_t>& bytes = binary_of(step["bytes"]);
+    const Bytes& bytes = binary_of(step["bytes"]);
     std::memcpy(at, bytes.data(), bytes.size());
     seen.expect(offset, bytes.data(), bytes.size());
   }
   Json result = answer(BP_OK);
-  result["bytes"] = Json::binary(std::vector<std::uint8_t>(at, at + seen.bytes() - offset));
+  result["bytes"] = Json::binary(Bytes(at, at + seen.bytes() - offset));
   return result;
 }
 
@@ -363,7 +359,7 @@ std::uint64_t DirectScope::hash(int object) {
   const auto found = blocks_.find(object);
   if (found == blocks_.end()) return within_ ? within_->hash(object) : 0;
   const GuardedBlock& it = *found->second;
-  std::vector<std::uint8_t> bytes(it.bytes());
+  Bytes bytes(it.bytes());
   plugin_.read(it.handle(), it.front(), bytes.data(), bytes.size());
   return hash_bytes(bytes.data(), bytes.size());
 }

@@ -35,7 +35,7 @@ class DirectScope : public Scope {
   };
   // Host memory that a copy uses: it stays until the end, so that work that comes late hits nothing else.
   struct HostBuffer {
-    std::vector<std::uint8_t> bytes;
+    Bytes bytes;
     std::uint64_t place = 0;  // of the first byte, behind a multiple of 16
     std::uint8_t* data() { return bytes.data() + place; }
     bool is_target = false;  // of a copy to the host: what came must stay as it is
@@ -57,7 +57,7 @@ class DirectScope : public Scope {
   Json host_sees(const Json& step);
   Json host_memory(const Json& step);
   // From host memory that holds the pattern to the block and back: does the same arrive?
-  bool there_and_back(GuardedBlock& there, void* memory, const std::vector<std::uint8_t>& pattern);
+  bool there_and_back(GuardedBlock& there, void* memory, const Bytes& pattern);
   Json set_host(const Json& step);
   // Host calls and semaphores; null for other steps.
   Json order_step(const std::string& what, const Json& step);
@@ -116,5 +116,33 @@ class DirectScope : public Scope {
 
 // The result of a plugin's answer.
 Json answer(bp_code code);
+
+// Steps that need the plugin alone.
+
+// {"do":"facts"} -> "counts": how many devices there were when they were opened, and each time that they were asked;
+// "first", "second": what each device says of itself, asked twice; texts with all their bytes.
+Json ask_facts(const DirectPlugin& plugin);
+// {"do":"links"} -> "links": [{"to", "from", "code", "kind"}...] between all devices that open.
+Json ask_links(const DirectPlugin& plugin);
+
+// The extension bp.peer with a `link`, or null.
+const bp_header* find_links(const DirectPlugin& plugin);
+
+// {"do":"describe_space", "space":1}: what the plugin says of it; "ends": is its name terminated?
+Json describe_space(DirectPlugin& plugin, const Json& step);
+
+// {"do":"fill_up", "space":1}: allocates until the plugin refuses, and gives all back. "code" and "message" are the refusal's,
+// "given" the bytes that there were; "after" says how an allocation went afterwards.
+Json fill_up(DirectPlugin& plugin, const Json& step);
+
+// Does the plugin say that the host may use the handles of this memory as addresses?
+bool is_host_visible(DirectPlugin& plugin, std::uint32_t space);
+
+// {"do":"stream_memory", "what":W, "bytes":N}, each by itself, with streams of its own:
+//   "order"  a block is given back while its stream still works on it, and others ask for such blocks meanwhile ->
+//            "earlier", "others", "next": does each hold what its own work wrote?
+//   "waits"  -> "waited": what did not return before a stream that was held was let go, as a sentence's subject; else ""
+//   "ends"   bp_memory.release ends such blocks too, and blocks come and go more often than fit at once -> "same"
+Json stream_memory(DirectPlugin& plugin, const Json& step);
 
 }  // namespace bp::conform

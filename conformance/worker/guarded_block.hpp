@@ -25,8 +25,10 @@ class GuardedBlock {
   bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, std::uint32_t space = 0);
 
   bp_handle handle() const { return handle_; }
-  std::uint64_t front() const { return front_; }  // bytes before the first one that was asked for
-  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t front() const {
+    return zones_.front;
+  }  // bytes before the first one that was asked for
+  std::uint64_t bytes() const { return zones_.bytes; }
   int object() const { return object_; }
   bool is_watched() const { return !shadow_.empty(); }
 
@@ -44,7 +46,6 @@ class GuardedBlock {
   void look(Watch& watch, const char* kind = nullptr);
 
  private:
-  void look_at_zone(Watch& watch, std::uint64_t begin, std::uint64_t end);
   void report(Watch& watch, const char* kind, const std::uint8_t* found, std::uint64_t at);
   const char* kind_by_role() const;
 
@@ -53,8 +54,8 @@ class GuardedBlock {
   const std::uint8_t poison_;
   const bool sparse_;
   bp_handle handle_ = 0;
-  std::uint64_t front_ = 0, bytes_ = 0, total_ = 0;
-  std::vector<std::uint8_t> shadow_;  // of all of it; empty for large ones
+  Zones zones_;
+  Bytes shadow_;  // of all of it; empty for large ones
   // From the start of the allocation; apart and in order, so that the same again is not growth.
   std::vector<Span> unknown_;
 };

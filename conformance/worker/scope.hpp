@@ -122,7 +122,7 @@ std::string find_plugin_file(const std::string& device, const std::string& plugi
 Json failure_json(const Error& error);
 
 // Bytes of a binary value; empty for none.
-inline const std::vector<std::uint8_t>& binary_of(const Json& value) {
+inline const Bytes& binary_of(const Json& value) {
   return value.get_binary();
 }
 

@@ -3,8 +3,6 @@
 // says too early of an event or a stream, or does in another order, shows in the values. Threads, whose values differ, give
 // each other tensors that are still to be written, so that one thread drops what another one made; where the backend has a
 // second device, every other thread works there.
-#include "worker/side_streams.hpp"
-
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -17,6 +15,8 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/error.hpp>
+
+#include "worker/core_scope.hpp"
 
 namespace bp::conform {
 namespace {

@@ -9,6 +9,8 @@
 #include <backplane/runtime/generated/abi_sizes.hpp>
 #include <backplane/tensor/error.hpp>
 
+#include "refuse.hpp"
+
 namespace bp::conform {
 namespace {
 
@@ -41,9 +43,7 @@ std::vector<std::string> skew_names() {
 SkewedStruct::SkewedStruct(std::string_view name, const void* from, std::size_t known, Skew skew)
     : name_(name), known_(known) {
   bytes_ = skew.padded ? known + later_bytes + unknown_bytes : abi_size(name, skew.level);
-  if (bytes_ == 0)
-    throw_error(ErrorClass::bad_argument,
-                fmt::format("script: level {} has no struct {} that grows", skew.level, name));
+  if (bytes_ == 0) refuse("script: level {} has no struct {} that grows", skew.level, name);
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   mapped_ = (bytes_ + page - 1) / page * page + page;
   pages_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

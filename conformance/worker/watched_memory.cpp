@@ -23,7 +23,7 @@ const std::uint8_t* period_from(std::uint8_t poison, std::uint64_t place) {
   return two_periods.data() + (place + poison * places_of_one) % period;
 }
 
-bool is_zone(const std::vector<std::uint8_t>& found, std::uint8_t poison, std::uint64_t begin) {
+bool is_zone(const Bytes& found, std::uint8_t poison, std::uint64_t begin) {
   for (std::uint64_t i = 0; i < found.size(); i += period)
     if (std::memcmp(found.data() + i, period_from(poison, begin),
                     std::min(period, found.size() - i)) != 0)
@@ -31,23 +31,45 @@ bool is_zone(const std::vector<std::uint8_t>& found, std::uint8_t poison, std::u
   return true;
 }
 
-}  // namespace
-
 void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin, std::uint64_t end) {
   for (std::uint64_t i = begin; i < end; i += period)
     std::memcpy(bytes + (i - begin), period_from(poison, begin), std::min(period, end - i));
 }
 
-void look_at_zone(Watch& watch, const std::vector<std::uint8_t>& found, std::uint8_t poison,
-                  std::uint64_t begin, std::uint64_t front, std::uint64_t bytes, Json entry) {
-  if (is_zone(found, poison, begin)) return;
-  for (std::uint64_t i = begin; i < begin + found.size(); ++i) {
-    if (found[i - begin] == zone_byte(poison, i)) continue;
-    entry.update({{"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(front)},
-                  {"size", bytes},
-                  {"found", found[i - begin]},
-                  {"expected", zone_byte(poison, i)}});
-    return watch.add("zones", std::move(entry));
+}  // namespace
+
+Zones::Zones(std::uint64_t asked, std::uint64_t alignment, std::uint8_t with)
+    : front(alignment ? (zone_bytes + alignment - 1) / alignment * alignment : 0), bytes(asked),
+      total(front + bytes + zone_bytes), poison(with) {}
+
+Bytes Zones::painted() const {
+  Bytes all(total, poison);
+  paint_zone(all.data(), poison, 0, front);
+  paint_zone(all.data() + front + bytes, poison, front + bytes, total);
+  return all;
+}
+
+void Zones::paint_zones(const Write& write) const {
+  for (const std::uint64_t begin : {std::uint64_t{0}, front + bytes}) {
+    Bytes zone(begin == 0 ? front : zone_bytes);
+    paint_zone(zone.data(), poison, begin, begin + zone.size());
+    write(begin, zone);
+  }
+}
+
+void Zones::look(Watch& watch, const Json& entry, const Read& read) const {
+  for (const std::uint64_t begin : {std::uint64_t{0}, front + bytes}) {
+    Bytes found(begin == 0 ? front : zone_bytes);
+    read(begin, found);
+    if (is_zone(found, poison, begin)) continue;
+    std::uint64_t i = begin;
+    while (found[i - begin] == zone_byte(poison, i)) ++i;
+    Json seen = entry;
+    seen.update({{"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(front)},
+                 {"size", bytes},
+                 {"found", found[i - begin]},
+                 {"expected", zone_byte(poison, i)}});
+    watch.add("zones", std::move(seen));
   }
 }
 
@@ -93,16 +115,13 @@ CoreMemory::CoreMemory(DeviceRecord& record)
 
 bp_code CoreMemory::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle* out) {
   if (is_paused_) return record_.memory->allocate(record_.handle, bytes, alignment, out);
-  Block block;
-  block.bytes = bytes;
-  block.front = shifts_ ? (zone_bytes + alignment - 1) / alignment * alignment : 0;
-  block.total = block.front + bytes + zone_bytes;
-  block.poison = poison_;
-  const bp_code code = record_.memory->allocate(record_.handle, block.total, alignment, &block.raw);
+  Block block{0, Zones(bytes, shifts_ ? alignment : 0, poison_)};
+  const bp_code code =
+      record_.memory->allocate(record_.handle, block.zones.total, alignment, &block.raw);
   if (code != BP_OK) return code;
   if (!block.raw) return *out = 0, BP_OK;
   paint(block);
-  *out = block.raw + block.front;
+  *out = block.raw + block.zones.front;
   const std::lock_guard lock(mutex_);
   blocks_[*out] = block;
   return BP_OK;
@@ -126,15 +145,13 @@ void CoreMemory::release(bp_handle handle) {
 
 // Zones, and inside as well unless it is large: nobody asked for its pages yet.
 void CoreMemory::paint(const Block& block) {
-  const std::uint64_t end = block.front + block.bytes;
-  const bool is_large = block.total > largest_watched;
-  std::vector<std::uint8_t> all(is_large ? block.front + zone_bytes : block.total, block.poison);
-  std::uint8_t* const back = all.data() + all.size() - zone_bytes;
-  paint_zone(all.data(), block.poison, 0, block.front);
-  paint_zone(back, block.poison, end, block.total);
-  if (!is_large) return write_raw(block.raw, 0, all.data(), all.size());
-  write_raw(block.raw, 0, all.data(), block.front);
-  write_raw(block.raw, end, back, zone_bytes);
+  const auto write = [&](std::uint64_t offset, const Bytes& bytes) {
+    write_raw(block.raw, offset, bytes.data(), bytes.size());
+  };
+  if (block.zones.total > largest_watched)
+    block.zones.paint_zones(write);
+  else
+    write(0, block.zones.painted());
 }
 
 void CoreMemory::copy(const bp_region& to, const bp_region& from, std::uint32_t direction) {
@@ -164,17 +181,10 @@ void CoreMemory::write_raw(bp_handle raw, std::uint64_t offset, const void* from
        BP_COPY_FROM_HOST);
 }
 
-void CoreMemory::look_at_zone(const Block& block, std::uint64_t begin, std::uint64_t end,
-                              Watch& watch) {
-  std::vector<std::uint8_t> found(end - begin);
-  read_raw(block.raw, begin, found.data(), found.size());
-  conform::look_at_zone(watch, found, block.poison, begin, block.front, block.bytes,
-                        Json::object());
-}
-
 void CoreMemory::look_at(const Block& block, Watch& watch) {
-  look_at_zone(block, 0, block.front, watch);
-  look_at_zone(block, block.front + block.bytes, block.total, watch);
+  block.zones.look(watch, Json::object(), [&](std::uint64_t offset, Bytes& to) {
+    read_raw(block.raw, offset, to.data(), to.size());
+  });
 }
 
 void CoreMemory::look(Watch& watch) {
@@ -192,9 +202,9 @@ void CoreMemory::take_findings(Watch& watch) {
   watch.merge(std::exchange(findings_, {}));
 }
 
-std::vector<std::uint8_t> CoreMemory::bytes_of(const Storage& storage) {
+Bytes CoreMemory::bytes_of(const Storage& storage) {
   if (storage.bytes > largest_watched) return {};
-  std::vector<std::uint8_t> bytes(storage.bytes);
+  Bytes bytes(storage.bytes);
   read_raw(storage.handle, storage.offset, bytes.data(), bytes.size());
   return bytes;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -22,15 +23,26 @@ constexpr std::uint8_t zone_byte(std::uint8_t poison, std::uint64_t place) {
   return static_cast<std::uint8_t>(poison + 0x3b + 37 * place);
 }
 
-void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin, std::uint64_t end);
-// Adds the first byte that is not the zone's, if any. `found` is what lies from `begin` on in an allocation whose own
-// `bytes` begin at `front`.
-void look_at_zone(Watch& watch, const std::vector<std::uint8_t>& found, std::uint8_t poison,
-                  std::uint64_t begin, std::uint64_t front, std::uint64_t bytes, Json entry);
-
 // Beyond it only the zones are watched.
 constexpr std::uint64_t largest_watched = 8u << 20;
 constexpr std::uint64_t zone_bytes = 256;
+
+// An allocation between zones: `front` bytes lie before what was asked for, the other zone begins with the very next byte.
+struct Zones {
+  std::uint64_t front = 0, bytes = 0, total = 0;
+  std::uint8_t poison = 0;
+
+  Zones() = default;
+  // `alignment` 0: nothing may lie before the first byte.
+  Zones(std::uint64_t bytes, std::uint64_t alignment, std::uint8_t poison);
+  // All of it: the poison between the zones.
+  Bytes painted() const;
+  using Write = std::function<void(std::uint64_t offset, const Bytes& bytes)>;
+  void paint_zones(const Write& write) const;
+  // Adds the first byte of each zone that is not the zone's, if any. `read` gives so many bytes from there on.
+  using Read = std::function<void(std::uint64_t offset, Bytes& to)>;
+  void look(Watch& watch, const Json& entry, const Read& read) const;
+};
 
 // Host memory for the instruments' own copies: the same few addresses, however many threads copy and however often.
 // Intel's OpenCL runtime keeps about 100 bytes for each address that it has not seen, which would look like a leak of the
@@ -84,7 +96,7 @@ class CoreMemory {
   // What was found in memory that has been released since.
   void take_findings(Watch& watch);
   // All bytes of a storage's allocation from its first one on, without zones. Empty for large ones.
-  std::vector<std::uint8_t> bytes_of(const Storage& storage);
+  Bytes bytes_of(const Storage& storage);
   // Also of large ones: a piece.
   void read(const Storage& storage, std::uint64_t offset, void* to, std::uint64_t bytes);
   // Through the plugin's copy, done when it returns.
@@ -95,15 +107,13 @@ class CoreMemory {
  private:
   struct Block {
     bp_handle raw = 0;
-    std::uint64_t front = 0, bytes = 0, total = 0;
-    std::uint8_t poison = 0;
+    Zones zones;
   };
 
   bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle* out);
   void release(bp_handle handle);
   void paint(const Block& block);
   void look_at(const Block& block, Watch& watch);
-  void look_at_zone(const Block& block, std::uint64_t begin, std::uint64_t end, Watch& watch);
   void copy(const bp_region& to, const bp_region& from, std::uint32_t direction);
   void read_raw(bp_handle raw, std::uint64_t offset, void* to, std::uint64_t bytes);
   void write_raw(bp_handle raw, std::uint64_t offset, const void* from, std::uint64_t bytes);

@@ -105,7 +105,7 @@ inline conform::Json fake_header(std::size_t cases) {
   return {{"run",
            {{"tool", "test"},
             {"subject", conform::to_json(subject)},
-            {"selection", conform::to_json(conform::Selection())},
+            {"selection", conform::Selection()},
             {"digest", "none"},
             {"cases", cases},
             {"started", 0},

@@ -9,7 +9,6 @@
 
 #include "conformance/fake.hpp"
 #include "report/files.hpp"
-#include "report/models.hpp"
 
 namespace {
 

@@ -1,8 +1,7 @@
-#include "worker/direct_stream_memory.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -10,12 +9,147 @@
 #include <vector>
 
 #include <backplane/extensions/host_calls.h>
+#include <backplane/extensions/host_memory.h>
 #include <backplane/extensions/stream_memory.h>
 #include <backplane/tensor/error.hpp>
 
 #include "worker/direct_scope.hpp"
 
 namespace bp::conform {
+namespace {
+
+// Beyond it one allocation that cannot be shall do.
+constexpr std::uint64_t largest_filled = 64u << 20;
+constexpr std::uint64_t pieces = 8;
+
+bp_code ask(DirectPlugin& plugin, std::uint32_t space, bp_space_info& info) {
+  info = {};
+  info.h = {sizeof info, BP_TYPE_SPACE_INFO, nullptr};
+  told_error() = {};
+  return plugin.memory.describe_space(plugin.device, space, &info);
+}
+
+struct Held {
+  DirectPlugin& plugin;
+  std::vector<bp_handle> handles{};
+  ~Held() { release(); }
+  void release() {
+    for (const bp_handle handle : handles) plugin.release(handle);
+    handles.clear();
+  }
+};
+
+}  // namespace
+
+Json describe_space(DirectPlugin& plugin, const Json& step) {
+  bp_space_info info;
+  const bp_code code = ask(plugin, step.at("space").get<std::uint32_t>(), info);
+  Json result = answer(code);
+  if (code != BP_OK) return result;
+  const void* const end = std::memchr(info.name, 0, sizeof info.name);
+  result["ends"] = end != nullptr;
+  result["named"] = info.name[0] != 0;
+  result["flags"] = info.flags;
+  result["total"] = info.total_bytes;
+  result["free"] = info.free_bytes;
+  return result;
+}
+
+bool is_host_visible(DirectPlugin& plugin, std::uint32_t space) {
+  bp_space_info info;
+  return ask(plugin, space, info) == BP_OK && (info.flags & BP_SPACE_HOST_VISIBLE);
+}
+
+Json fill_up(DirectPlugin& plugin, const Json& step) {
+  const auto space = step.at("space").get<std::uint32_t>();
+  bp_space_info info;
+  if (const bp_code code = ask(plugin, space, info); code != BP_OK) return answer(code);
+  const bool is_small = info.total_bytes != 0 && info.total_bytes <= largest_filled;
+  const std::uint64_t piece = is_small ? info.total_bytes / pieces + 1 : std::uint64_t{1} << 60;
+  Held held{plugin};
+  bp_code code = BP_OK;
+  while (code == BP_OK && held.handles.size() <= pieces) {
+    bp_handle handle = 0;
+    told_error() = {};
+    code = plugin.allocate(piece, 64, handle, space);
+    if (code == BP_OK) held.handles.push_back(handle);
+  }
+  Json result = answer(code);
+  result["given"] = held.handles.size() * piece;
+  result["total"] = info.total_bytes;
+  held.release();
+  bp_handle handle = 0;
+  result["after"] = plugin.allocate(is_small ? piece : 64, 64, handle, space);
+  if (handle != 0) plugin.release(handle);
+  return result;
+}
+
+namespace {
+
+constexpr std::uint64_t host_alignment = 64;
+
+Bytes pattern_of(std::uint64_t bytes) {
+  Bytes pattern(bytes);
+  for (std::uint64_t i = 0; i < bytes; ++i) pattern[i] = static_cast<std::uint8_t>(i * 13 + 5);
+  return pattern;
+}
+
+struct Freed {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+}  // namespace
+
+// {"do":"host_memory", "object":1, "bytes":100, "adopts":false}: a pattern goes from the extension's memory to the object and
+// back. "adopts": the memory is the worker's own. {"none":true} where the plugin adopts none.
+Json DirectScope::host_memory(const Json& step) {
+  const auto* table = reinterpret_cast<const bp_host_memory*>(
+      plugin_.extension(BP_HOST_MEMORY, BP_HOST_MEMORY_VERSION));
+  const auto bytes = step.at("bytes").get<std::uint64_t>();
+  const bool adopts = step.value("adopts", false);
+  if (!table || (adopts && (!table->adopt || !table->forget)))
+    return {{"code", BP_OK}, {"none", true}};
+  const Bytes pattern = pattern_of(bytes);
+  std::unique_ptr<void, Freed> own;
+  void* memory = nullptr;
+  bp_code code = BP_OK;
+  if (adopts) {
+    own.reset(std::aligned_alloc(host_alignment,
+                                 (bytes + host_alignment - 1) / host_alignment * host_alignment));
+    memory = own.get();
+    std::memcpy(memory, pattern.data(), bytes);
+    code = table->adopt(plugin_.device, memory, bytes);
+    if (code == BP_UNSUPPORTED) return {{"code", BP_OK}, {"none", true}};
+  } else {
+    code = table->allocate(plugin_.device, bytes, host_alignment, &memory);
+  }
+  Json result = answer(code);
+  if (code != BP_OK || !memory) return result["null"] = true, result;
+  result["aligned"] = reinterpret_cast<std::uintptr_t>(memory) % host_alignment == 0;
+  result["kept"] = !adopts || std::memcmp(memory, pattern.data(), bytes) == 0;
+  std::memcpy(memory, pattern.data(), bytes);
+  result["same"] = there_and_back(block(step, "object"), memory, pattern);
+  if (!adopts) return table->release(plugin_.device, memory), result;
+  table->forget(plugin_.device, memory);
+  result["still_kept"] = std::memcmp(memory, pattern.data(), bytes) == 0;
+  told_error() = {};
+  result["again"] = table->adopt(plugin_.device, memory, bytes);
+  if (result["again"] == BP_OK) table->forget(plugin_.device, memory);
+  return result;
+}
+
+bool DirectScope::there_and_back(GuardedBlock& there, void* memory, const Bytes& pattern) {
+  const bp_region host{reinterpret_cast<std::uintptr_t>(memory), 0, pattern.size()};
+  const bp_region device{there.handle(), there.front(), pattern.size()};
+  require(plugin_.memory.copy(plugin_.device, &device, &host, BP_COPY_FROM_HOST, nullptr), "copy");
+  require(plugin_.queue.synchronize(plugin_.device, nullptr), "synchronize");
+  there.expect(0, pattern.data(), pattern.size());
+  std::memset(memory, 0, pattern.size());
+  require(plugin_.memory.copy(plugin_.device, &host, &device, BP_COPY_TO_HOST, nullptr), "copy");
+  require(plugin_.queue.synchronize(plugin_.device, nullptr), "synchronize");
+  return std::memcmp(memory, pattern.data(), pattern.size()) == 0;
+}
+
 namespace {
 
 // Long enough that nothing on a busy machine takes as long by itself.
@@ -73,7 +207,7 @@ class Stage {
     bp_handle handle = 0;
     require(plugin.allocate(bytes, block_alignment, handle), "allocate");
     blocks_.push_back(handle);
-    const std::vector<std::uint8_t> pattern = pattern_of(seed);
+    const Bytes pattern = pattern_of(seed);
     plugin.write(handle, 0, pattern.data(), bytes);
     return handle;
   }
@@ -94,7 +228,7 @@ class Stage {
     require(plugin.queue.synchronize(plugin.device, stream), "synchronize");
   }
   bool holds(bp_handle handle, unsigned seed) {
-    std::vector<std::uint8_t> found(bytes);
+    Bytes found(bytes);
     plugin.read(handle, 0, found.data(), bytes);
     return found == pattern_of(seed);
   }
@@ -118,13 +252,8 @@ class Stage {
   bp_stream *first = nullptr, *second = nullptr;
 
  private:
-  static void require(bp_code code, const char* what) {
-    if (code == BP_OK) return;
-    throw Error(is_error_class(code) ? static_cast<ErrorClass>(code) : ErrorClass::internal,
-                std::string(what) + ": " + told_error().message);
-  }
-  std::vector<std::uint8_t> pattern_of(unsigned seed) const {
-    std::vector<std::uint8_t> pattern(bytes);
+  Bytes pattern_of(unsigned seed) const {
+    Bytes pattern(bytes);
     for (std::uint64_t i = 0; i < bytes; ++i)
       pattern[i] = static_cast<std::uint8_t>(i * 13 + i / 251 + seed * 37);
     return pattern;

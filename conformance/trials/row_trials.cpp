@@ -1,4 +1,4 @@
-#include "trials/calls_in_a_row.hpp"
+#include "trials/row_trials.hpp"
 
 #include <fmt/format.h>
 
@@ -29,14 +29,14 @@ std::size_t Chain::add_values(Json& script, int object) {
   return add_step(script, {{"do", "values"}, {"object", object}});
 }
 
-const std::vector<unsigned char>* Chain::take_values(Verdict& verdict, const Json& answer,
-                                                     std::size_t step, const std::string& what) {
+const Bytes* Chain::take_values(Verdict& verdict, const Json& answer, std::size_t step,
+                                const std::string& what) {
   const Json& result = result_of(answer, step);
-  const std::vector<unsigned char>* bytes = bytes_of(result);
+  const Bytes* bytes = bytes_of(result);
   if (bytes)
     seen_.push_back(*bytes);
   else
-    fail_with(verdict, fmt::format("{} cannot be read: {}", what, error_of(result)));
+    fail_with(verdict, "{} cannot be read: {}", what, error_of(result));
   return bytes;
 }
 
