@@ -1,7 +1,6 @@
 // backplane-conform: what a plugin really does, case by case.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <fcntl.h>
 #include <signal.h>

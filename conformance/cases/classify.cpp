@@ -1,6 +1,5 @@
 #include "cases/classify.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include <backplane/dispatcher/operator_source.hpp>

@@ -1,7 +1,5 @@
 // What the direct lane asks: for each declared kernel, each dtype and layout that it takes, and its row's axes; of several
 // kernels for one row also those that the core would not choose.
-#include <algorithm>
-#include <set>
 
 #include <backplane/tensor/error.hpp>
 

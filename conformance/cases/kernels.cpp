@@ -6,7 +6,6 @@
 #include <backplane/tensor/shape.hpp>
 
 #include "inputs/problem.hpp"
-#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

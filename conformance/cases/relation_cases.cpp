@@ -1,7 +1,6 @@
 // Cases of relations: what has to hold between several calls, whatever the values are. One for each row and kind, in a
 // dtype and shape that take turns; and the round trips that there are.
 #include <algorithm>
-#include <optional>
 
 #include <backplane/tensor/error.hpp>
 

@@ -1,8 +1,6 @@
 // A subject as JSON, both ways: workers describe, journals keep.
 #include "cases/subject.hpp"
 
-#include <backplane/dispatcher/registry.hpp>
-
 namespace bp::conform {
 namespace {
 

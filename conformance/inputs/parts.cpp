@@ -9,7 +9,6 @@
 
 #include "inputs/problem.hpp"
 #include "judge/bounds.hpp"
-#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

@@ -10,7 +10,6 @@
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/samples/row_facts.hpp>
-#include <backplane/tensor/error.hpp>
 
 #include "inputs/draft_problem.hpp"
 #include "inputs/values.hpp"

@@ -4,21 +4,18 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <mutex>
 
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/dispatcher/call.hpp>
-#include <backplane/dispatcher/transfer.hpp>
 #include <backplane/loading/environment.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generator.hpp>
 #include <backplane/runtime/stream.hpp>
 #include <backplane/samples/row_facts.hpp>
-#include <backplane/tensor/check.hpp>
 #include <backplane/tensor/error.hpp>
 #include <backplane/tensor/views.hpp>
 

@@ -1,13 +1,11 @@
 // Derivatives on the oracle, in float64, and their bounds by conditioning.
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include <backplane/autograd/autograd.hpp>
 #include <backplane/core_ops/creation.hpp>
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/dispatcher/call.hpp>
-#include <backplane/dispatcher/registry.hpp>
 
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"

@@ -3,7 +3,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <backplane/dispatcher/call.hpp>

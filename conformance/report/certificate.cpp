@@ -6,7 +6,6 @@
 
 #include <backplane/loading/certificate.hpp>
 #include <backplane/loading/sha256.hpp>
-#include <backplane/tensor/error.hpp>
 
 #include "refuse.hpp"
 #include "report/files.hpp"

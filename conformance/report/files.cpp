@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <fmt/format.h>
 #include <fstream>
 #include <sstream>
 

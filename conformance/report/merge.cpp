@@ -1,9 +1,6 @@
 // The shards of a run as one: what --shard 1/4 ... 4/4 found, perhaps on four machines.
 #include <filesystem>
-#include <fmt/format.h>
 #include <set>
-
-#include <backplane/tensor/error.hpp>
 
 #include "refuse.hpp"
 #include "report/report.hpp"

@@ -11,8 +11,6 @@
 // A line that is cut off (a crash, a full disk) is ignored by readers if it is the last one, and else an error.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>

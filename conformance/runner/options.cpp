@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fmt/format.h>
 #include <thread>
 
 #include "refuse.hpp"

@@ -8,8 +8,6 @@
 #include <thread>
 #include <unordered_set>
 
-#include <backplane/tensor/error.hpp>
-
 #include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <fmt/format.h>
 
-#include <backplane/tensor/error.hpp>
-
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "judge/expected.hpp"

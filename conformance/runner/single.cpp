@@ -5,11 +5,7 @@
 #include <fmt/format.h>
 #include <set>
 
-#include <backplane/tensor/error.hpp>
-
-#include "inputs/values.hpp"
 #include "judge/expected.hpp"
-#include "report/files.hpp"
 #include "report/report.hpp"
 #include "runner/commands.hpp"
 #include "runner/show.hpp"

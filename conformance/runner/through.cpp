@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <backplane/loading/sha256.hpp>
-
 #include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"

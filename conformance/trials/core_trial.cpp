@@ -7,7 +7,6 @@
 
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
-#include "judge/calls.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

@@ -4,7 +4,6 @@
 
 #include "cases/kernels.hpp"
 #include "inputs/problem.hpp"
-#include "inputs/values.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

@@ -1,7 +1,6 @@
 // Derivatives: what backward gives on the device, against the oracle's, and these against differences.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 
 #include <backplane/autograd/autograd.hpp>

@@ -2,7 +2,6 @@
 // watched by the worker.
 #include <algorithm>
 #include <fmt/format.h>
-#include <memory>
 
 #include "trials/probes.hpp"
 #include "trials/trial.hpp"

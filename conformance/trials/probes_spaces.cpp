@@ -1,5 +1,4 @@
 // L1: memories besides the main one. Described, filled, exhausted, and copied between, each pair of them.
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "trials/probes.hpp"

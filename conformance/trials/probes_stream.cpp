@@ -1,5 +1,4 @@
 // L1: order and completion. Streams, events, and work that is said to be done before it is.
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "trials/probes.hpp"

@@ -1,6 +1,5 @@
 // Calls that must be refused: with the right class of error and a sentence that names the operator, once, with outputs
 // untouched, and a device that still answers.
-#include <fmt/format.h>
 
 #include <backplane/tensor/error.hpp>
 #include <backplane/tensor/shape.hpp>

@@ -8,7 +8,6 @@
 
 #include "inputs/draft_problem.hpp"
 #include "inputs/problem.hpp"
-#include "inputs/values.hpp"
 #include "trials/row_trials.hpp"
 
 namespace bp::conform {

@@ -1,7 +1,5 @@
 #include "trials/row_trials.hpp"
 
-#include <fmt/format.h>
-
 namespace bp::conform {
 
 Json Chain::script(int index) {

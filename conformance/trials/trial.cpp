@@ -1,10 +1,7 @@
 #include "trials/trial.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
-
-#include <backplane/samples/row_facts.hpp>
 
 #include "cases/classify.hpp"
 #include "cases/kernels.hpp"

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <fmt/format.h>
 #include <sstream>
 
 #include <backplane/core_ops/generated/all.hpp>

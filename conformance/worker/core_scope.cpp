@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 #include <optional>
 
 #include <backplane/autograd/autograd.hpp>

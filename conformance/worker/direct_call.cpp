@@ -1,7 +1,6 @@
 #include "worker/direct_call.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include <backplane/dispatcher/registry.hpp>
 

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <backplane/tensor/error.hpp>
-
 #include "worker/direct_scope.hpp"
 #include "worker/skew.hpp"
 
