@@ -72,7 +72,7 @@ HWY_INLINE void take_in(const Factors& p, int64_t row, int64_t column) {
 
 template <int m, int rows>
 void take_in_rows(const Factors& p, int64_t row, int64_t begin, int64_t end) {
-  constexpr int vectors = 2;
+  constexpr int vectors = rows == 1 ? 1 : 2;
   int64_t column = begin;
   for (; column + vectors * lanes <= end; column += vectors * lanes)
     take_in<m, rows, vectors>(p, row, column);
@@ -143,6 +143,8 @@ template <int m> void multiply_rows(const Product& product) {
 }  // namespace
 
 void multiply(const Product& p) {
+  // Without vectors nothing is gained.
+  if constexpr (HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128) return multiply_by_loops(p);
   switch (p.m) {
     case 2: return multiply_rows<2>(p);
     case 3: return multiply_rows<3>(p);
