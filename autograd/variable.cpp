@@ -28,7 +28,8 @@ std::uint32_t version_of(const TensorImpl& impl) {
 // the transpose of a product is.
 bool becomes_alone(const Tensor& gradient) {
   TensorImpl& impl = *gradient.impl();
-  if (impl.view_base && impl.view_base->abi.numel == impl.abi.numel) forget_lone_base(impl);
+  if (impl.refs.load() == 1 && impl.view_base && impl.view_base->abi.numel == impl.abi.numel)
+    forget_lone_base(impl);
   return is_alone(impl);
 }
 

@@ -128,6 +128,43 @@ TEST(BackwardMemory, two_rules_read_one_gradient) {
   EXPECT_THAT(values_of(grad(b)), ElementsAre(4, 0, 3));
 }
 
+double calls_of(const char* op) {
+  double calls = 0;
+  for (const CallCount& count : call_counts())
+    if (count.op == op)
+      for (const auto number : count.calls) calls += static_cast<double>(number);
+  return calls;
+}
+
+// It is the transpose of a product that nobody else holds.
+TEST(BackwardMemory, the_gradient_of_a_weight_is_not_copied) {
+  const Tensor x = random_on("cpu:0"), w = set_requires_grad(randn({7, columns}, f32)),
+               bias = set_requires_grad(randn({7}, f32)), y = linear(x, w, bias);
+  const double before = calls_of("copy");
+  autograd::backward({sum(square(y))});
+  EXPECT_EQ(calls_of("copy"), before);
+  EXPECT_EQ(grad(w).shape(), w.shape());
+  EXPECT_TRUE(grad(w).is_contiguous());
+  EXPECT_TRUE(allclose(grad(w), matmul(transpose(2 * y, 0, 1), x), 1e-4, 1e-3));
+}
+
+// Not even where one's is a view of the other's.
+TEST(BackwardMemory, leaves_never_share_a_gradient) {
+  const Tensor a = leaf({1, 2, 3, 4}), b = leaf({5, 6, 7, 8});
+  const Tensor flat = reshape(a, {2, 2}) + reshape(b, {2, 2});
+  autograd::backward({sum(square(flat))});
+  const Tensor by_a = grad(a), by_b = grad(b);
+  EXPECT_FALSE(by_a.shares_storage(by_b));
+  mul_(by_a, 0);
+  EXPECT_THAT(values_of(by_b), ElementsAre(12, 16, 20, 24));
+  const Tensor c = leaf({1, 2}), d = reshape(c, {2, 1});
+  retain_grad(d);
+  autograd::backward({sum(square(d))});
+  const Tensor kept = grad(d);
+  add_(grad(c), 1);
+  EXPECT_THAT(values_of(kept), ElementsAre(2, 4));
+}
+
 double calls_of_joined_operators() {
   double calls = 0;
   for (const CallCount& count : call_counts())
