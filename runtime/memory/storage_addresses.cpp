@@ -32,6 +32,10 @@ class Ranges {
     void* const address = is_reserved ? reserve(storage->bytes) : bytes.data_ptr();
     const std::lock_guard lock(mutex_);
     Range& range = ranges_[number(address)];
+    BP_CHECK(range.times_given == 0 || range.bytes.shares_storage(bytes),
+             "give_address: the memory at {} is that of another storage, of {} bytes; take its "
+             "address back first",
+             address, range.size);
     if (range.times_given++ == 0)
       range = {std::move(bytes), std::max<std::uint64_t>(storage->bytes, 1), is_reserved, 1};
     return address;

@@ -87,6 +87,24 @@ TEST(StorageAddressesOfNothing, are_refused) {
   EXPECT_THROW(give_address(Tensor()), Error);
 }
 
+// Else the shorter of two would hide the end of the longer.
+TEST(StorageAddressesOfOneBlock, are_given_once_at_a_time) {
+  FakePlugin fake;
+  const Registered acme{fake};
+  std::vector<float> block(64);
+  const Tensor few = tensor_from_blob(block.data(), {4}, {1}, f32, acme.device(), nullptr, nullptr),
+               many =
+                   tensor_from_blob(block.data(), {64}, {1}, f32, acme.device(), nullptr, nullptr);
+  void* const address = give_address(few);
+  EXPECT_EQ(address, block.data());
+  EXPECT_THROW(give_address(many), Error);
+  EXPECT_EQ(storage_at(address).bytes.numel(), 16);
+  EXPECT_TRUE(take_back_address(address));
+  EXPECT_EQ(give_address(many), address);
+  EXPECT_EQ(storage_at(&block[63]).offset, 252);
+  EXPECT_TRUE(take_back_address(address));
+}
+
 INSTANTIATE_TEST_SUITE_P(Memory, StorageAddresses, testing::Values(true, false),
                          [](const auto& of) { return of.param ? "of_the_host" : "of_the_device"; });
 

@@ -9,7 +9,8 @@ namespace bp {
 
 // An address for the storage of `memory`, which is held until take_back_address: its own where the host can read it, and else
 // the begin of a range as long as the storage, reserved for it, in which the process can neither read nor write. A storage may be given
-// several. Throws bad_argument for a tensor without memory, and out_of_memory where the process has no addresses left. Threads: any.
+// several. Throws bad_argument for a tensor without memory or whose address another storage has been given, as two over one block of the
+// application's would, and out_of_memory where the process has no addresses left. Threads: any.
 BP_API void* give_address(const Tensor& memory);
 
 // Ends what one give_address began. False: nobody was given the address. Threads: any.
