@@ -107,7 +107,8 @@ inline constexpr int64_t amx_panels = 4, amx_depth = 2048, amx_rows = 4096;
 inline constexpr int64_t split_panels = 8, split_depth = 512, split_rows = 2048;
 // Queries and keys of a block of attention: with its factors it fits into the second cache (not measured).
 inline constexpr int64_t attention_queries = 72, attention_keys = 128;
-// The same where the causal rows end: fewer queries see fewer keys in vain, and add to the gradients of keys more often (Zen 3).
+// Queries of a block of causal attention: a block meets all keys that its last query sees, so that fewer are met in vain, but the
+// gradients of keys are added to more often (Zen 3).
 inline constexpr int64_t attention_causal_queries = 36;
 // Pairs of rows that packing for AMX fetches ahead (Xeon).
 inline constexpr int64_t packing_ahead = 8;

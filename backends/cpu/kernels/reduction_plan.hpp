@@ -13,11 +13,10 @@ namespace bp::cpu {
 struct ReductionPlan {
   tile::Space kept;     // operand 0: the input, operand 1: the output
   tile::Space reduced;  // operand 0: the input
-  int64_t repeats =
-      1;  // how often each reduced element counts: dimensions of stride 0 are left out
+  // How often each reduced element counts: dimensions of stride 0 are left out of the space.
+  int64_t repeats = 1;
 
-  // `dims`: none for all. `in_order`: the reduced elements are visited in logical order and none
-  // is left out, for who counts them.
+  // `dims`: none for all. `in_order`: the reduced elements are visited in logical order and none is left out, for who counts them.
   ReductionPlan(const bp_tensor& in, const bp_tensor& out, const std::optional<Ints>& dims,
                 bool in_order = false);
 

@@ -26,11 +26,9 @@ class Search {
     if (operands_[k] < 0) operands_[k] = index;
     return are_equal(operands_[k], index);
   }
-  template <int over, int under> bool fits(shape::Number<over, under> number, int index) {
-    return is_number(index, number.value);
+  template <shape::IsNumber Number> bool fits(Number, int index) {
+    return is_number(index, Number::value);
   }
-  bool fits(shape::SqrtOfHalf number, int index) { return is_number(index, number.value); }
-  bool fits(shape::NormalAtZero number, int index) { return is_number(index, number.value); }
   template <uint16_t code, class... Shapes> bool fits(shape::Step<code, Shapes...>, int index) {
     const bp_expr_node& node = nodes_[without_ones(index)];
     if (node.code != code) return false;

@@ -28,18 +28,9 @@ template <class D, int k>
 HWY_INLINE hn::Vec<D> evaluate(shape::Operand<k>, D, const Operands<D>& in) {
   return in.values[k];
 }
-template <class D, int over, int under>
-HWY_INLINE hn::Vec<D> evaluate(shape::Number<over, under> number, D d, const Operands<D>&) {
-  return hn::Set(d, static_cast<hn::TFromD<D>>(number.value));
-}
-
-template <class D>
-HWY_INLINE hn::Vec<D> evaluate(shape::SqrtOfHalf number, D d, const Operands<D>&) {
-  return hn::Set(d, static_cast<hn::TFromD<D>>(number.value));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> evaluate(shape::NormalAtZero number, D d, const Operands<D>&) {
-  return hn::Set(d, static_cast<hn::TFromD<D>>(number.value));
+template <shape::IsNumber Number, class D>
+HWY_INLINE hn::Vec<D> evaluate(Number, D d, const Operands<D>&) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(Number::value));
 }
 
 template <class D, uint16_t code, class X>
@@ -107,12 +98,8 @@ struct Bf16Memory {
 };
 
 template <class Shape> struct CountOperands;
+template <shape::IsNumber Number> struct CountOperands<Number> { static constexpr int value = 0; };
 template <int k> struct CountOperands<shape::Operand<k>> { static constexpr int value = k + 1; };
-template <int over, int under> struct CountOperands<shape::Number<over, under>> {
-  static constexpr int value = 0;
-};
-template <> struct CountOperands<shape::SqrtOfHalf> { static constexpr int value = 0; };
-template <> struct CountOperands<shape::NormalAtZero> { static constexpr int value = 0; };
 template <uint16_t code, class... Shapes> struct CountOperands<shape::Step<code, Shapes...>> {
   static constexpr int value = std::max({CountOperands<Shapes>::value...});
 };

@@ -24,6 +24,10 @@ struct SqrtOfHalf {
 struct NormalAtZero {
   static constexpr double value = 0.3989422804014327;
 };
+template <class Shape>
+concept IsNumber = requires {
+  Shape::value;
+};
 template <uint16_t code, class... Operands> struct Step {};
 
 using A = Operand<0>;
