@@ -124,6 +124,9 @@ inline constexpr int64_t batch_norm_row = 16;
 // Multiplications, and uses of each element, from which factors whose lines collide in the cache are copied apart (Zen 3: 512 by 256 by
 // 1024 of f32 takes 2.2 ms after it and 4.0 ms before, and 384 by 1024 by columns by 384 3.5 and 4.2 ms).
 inline constexpr int64_t spread_work = 1 << 24, spread_reuse = 128;
+// Terms that each thread needs for products to be cut along them: each part is a matrix more to add (Zen 3, two threads: 384 by 1024
+// by columns by 1536 takes 7.3 ms and 9.9 in bands, 1152 by 1024 by 384 5.5 and 7.0).
+inline constexpr int64_t terms_of_part = 256;
 // Rows up to which a product of f32 reads the right factor once for all of them, its columns and terms from which that was
 // measured, and columns that stay in the first cache meanwhile (Zen 3).
 inline constexpr int64_t few_rows = 8, few_rows_side = 32, few_rows_columns = 1024;

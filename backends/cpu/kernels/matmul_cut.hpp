@@ -9,21 +9,26 @@
 
 namespace bp::cpu {
 
-// Into some of a stack, or each product into bands of rows or of columns. The last part of each may be smaller.
+// Into some of a stack, or each product into bands of rows or of columns, or one into sums of some of its terms. The last
+// part of each may be smaller.
 struct ProductCut {
-  enum Along { stack, rows, columns } along;
+  enum Along { stack, rows, columns, terms } along;
   int64_t size;   // of a part
   int64_t parts;  // of the stack, or of one product
 
   // Across: by columns where rows would be usual, and by rows where columns would. Where oneDNN packs factors by size, products are
-  // cut into fewer parts if these are then packed: what a late thread leaves to others is worth less.
+  // cut into fewer parts if these are then packed: what a late thread leaves to others is worth less. A left factor by columns, as
+  // in every gradient to a weight, is slow to read where it lies: where neither rows nor columns can be cut so that it is packed,
+  // terms are.
   static ProductCut of(const Product& p, int threads, bool across = false,
                        bool packs_by_size = false) {
     const ProductCut usual = into_parts(p, threads, constants::product_parts, across);
     if (!packs_by_size || p.batch > 1 || !is_read_in_place(usual.part(p, 0))) return usual;
     const ProductCut coarse = into_parts(p, threads, 1, across);
-    const bool pays = coarse.parts == threads && !is_read_in_place(coarse.part(p, 0));
-    return pays ? coarse : usual;
+    if (coarse.parts == threads && !is_read_in_place(coarse.part(p, 0))) return coarse;
+    const bool sums_pay = !across && threads > 1 && p.dtype == BP_F32 && p.a.row_stride == 1 &&
+                          p.k >= threads * constants::terms_of_part && !is_read_in_place(p);
+    return sums_pay ? cut(terms, p.k, constants::terms_of_part / 4, threads) : usual;
   }
 
   // oneDNN's code for AVX2 reads factors of smaller parts where they lie, and packs those of others. The bound is its own
@@ -34,7 +39,7 @@ struct ProductCut {
 
   int64_t count(const Product& p) const { return along == stack ? parts : parts * p.batch; }
 
-  // Its result has the row stride p.n of the whole.
+  // Its result has the row stride p.n of the whole. Parts of terms have one place for all, where the caller adds them up.
   Product part(const Product& p, int64_t index) const {
     Product one = p;
     const int64_t item = p.dtype == BP_BF16 ? 2 : 4, first = index % parts * size;
@@ -51,6 +56,10 @@ struct ProductCut {
       one.n = std::min(size, p.n - first);
       one.b.data += first * p.b.column_stride * item;
       one.out += first * item;
+    } else if (along == terms) {
+      one.k = std::min(size, p.k - first);
+      one.a.data += first * p.a.column_stride * item;
+      one.b.data += first * p.b.row_stride * item;
     }
     return one;
   }

@@ -147,6 +147,42 @@ ProductCut cut_of(const Product& p, ProductWay way) {
   return ProductCut::of(p, num_threads(), way == ProductWay::across, packs_by_size(p));
 }
 
+// ---- Parts of terms, which are added up
+
+// Where the parts of a cut have their results: bands within the whole, sums of terms in matrices of their own but for the first.
+class Results {
+ public:
+  Results(const ProductCut& cut, const Product& whole) : cut_(cut), whole_(whole) {}
+
+  bp_code take_memory(const bp_call* call) {
+    if (cut_.along != ProductCut::terms || cut_.parts == 1) return BP_OK;
+    return take_workspace(call, (cut_.parts - 1) * bytes(), sums_);
+  }
+  Product part(int64_t index) const {
+    Product one = cut_.part(whole_, index);
+    if (sums_ && index != 0) one.out = sums_ + (index - 1) * bytes();
+    return one;
+  }
+  void add_up() const {
+    if (!sums_) return;
+    const int64_t count = whole_.m * whole_.n;
+    parallel_for(count, constants::element_grain, [&](int64_t begin, int64_t end) {
+      float* const to = reinterpret_cast<float*>(whole_.out);
+      for (int64_t part = 0; part < cut_.parts - 1; ++part) {
+        const float* const from = reinterpret_cast<const float*>(sums_) + part * count;
+        for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+      }
+    });
+  }
+
+ private:
+  int64_t bytes() const { return whole_.m * whole_.n * static_cast<int64_t>(sizeof(float)); }
+
+  const ProductCut& cut_;
+  const Product& whole_;
+  char* sums_ = nullptr;
+};
+
 }  // namespace
 
 bool is_read_in_place(const Product& p) {
@@ -158,14 +194,19 @@ bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code, Pr
   const ProductCut cut = cut_of(p, way);
   const int64_t parts = cut.count(p);
   const int64_t worth = p.batch * p.m * p.n * p.k / constants::product_work;
-  code = BP_OK;
+  Results results(cut, p);
+  code = results.take_memory(call);
+  if (code != BP_OK) return true;
   if (way == ProductWay::older || (way == ProductWay::by_shape && is_large(p))) {
     std::atomic<bool> done{true};
     parallel_parts(parts, worth, [&](int64_t index) {
       const ThreadLimit one(1);
-      if (!multiply_large(cut.part(p, index), p.n)) done = false;
+      if (!multiply_large(results.part(index), p.n)) done = false;
     });
-    if (done) return true;
+    if (done) {
+      results.add_up();
+      return true;
+    }
   }
   const ThreadLimit one(1);
   uint64_t scratch_bytes = 0;
@@ -179,10 +220,11 @@ bool multiply_by_onednn(const bp_call* call, const Product& p, bp_code& code, Pr
   if (code != BP_OK) return true;
   parallel_parts(parts, worth, [&](int64_t index) {
     const ThreadLimit here(1);
-    const Product part = cut.part(p, index);
+    const Product part = results.part(index);
     run_primitive(primitive_for(part, p), part,
                   scratch ? scratch + scratch_bytes * index : nullptr);
   });
+  results.add_up();
   return true;
 }
 

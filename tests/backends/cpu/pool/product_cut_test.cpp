@@ -1,6 +1,7 @@
 // Products cut for any number of threads, more than this machine has too: the parts multiply to the whole.
 #include <gtest/gtest.h>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "kernels/matmul_cut.hpp"
@@ -68,6 +69,43 @@ TEST(ProductCut, gives_every_thread_something_where_there_is_enough) {
       EXPECT_GE(ProductCut::of(p, threads).count(p), threads) << batch;
       EXPECT_GE(ProductCut::of(p, threads, false, true).count(p), threads) << batch;
     }
+}
+
+// A gradient to a weight of 384 by 1536, whose halves oneDNN would read in place: halves of its terms.
+TEST(ProductCut, is_along_terms_where_a_left_factor_by_columns_would_be_read_in_place) {
+  const auto cut = [](int64_t k, int threads, bool by_columns, bool across = false) {
+    Product p{BP_F32, 1, 384, 1536, k, {}, {}, nullptr};
+    p.a = {nullptr, by_columns ? 1 : k, by_columns ? p.m : 1, 0};
+    p.b = {nullptr, p.n, 1, 0};
+    return ProductCut::of(p, threads, across, true);
+  };
+  EXPECT_EQ(cut(1024, 2, true).along, ProductCut::terms);
+  EXPECT_EQ(cut(1024, 2, true).parts, 2);
+  EXPECT_EQ(cut(1000, 3, true).parts, 3);
+  EXPECT_NE(cut(1024, 2, true, true).along, ProductCut::terms);
+  EXPECT_NE(cut(1024, 2, false).along, ProductCut::terms);
+  EXPECT_NE(cut(1024, 1, true).along, ProductCut::terms);
+  EXPECT_NE(cut(1024, 8, true).along, ProductCut::terms);  // more to add than is gained
+}
+
+TEST(ProductCut, parts_of_terms_add_up_to_the_whole) {
+  std::mt19937 random(2);
+  const int64_t m = 400, n = 1200;
+  for (const auto& [k, threads, b_by_columns] :
+       {std::tuple<int64_t, int, bool>{513, 2, false}, {800, 3, true}}) {
+    std::vector<float> a(m * k), b(k * n), got(m * n), right(m * n);
+    for (float& each : a) each = static_cast<float>(random() % 7) - 3;
+    for (float& each : b) each = static_cast<float>(random() % 7) - 3;
+    Product p{BP_F32, 1, m, n, k, {}, {}, reinterpret_cast<char*>(right.data())};
+    p.a = {reinterpret_cast<char*>(a.data()), 1, m, 0};
+    p.b = {reinterpret_cast<char*>(b.data()), b_by_columns ? 1 : n, b_by_columns ? k : 1, 0};
+    multiply(p, n);
+    p.out = reinterpret_cast<char*>(got.data());
+    const ProductCut cut = ProductCut::of(p, threads, false, true);
+    ASSERT_EQ(cut.along, ProductCut::terms);
+    for (int64_t index = 0; index < cut.count(p); ++index) multiply(cut.part(p, index), n);
+    EXPECT_EQ(got, right) << k << " terms on " << threads;
+  }
 }
 
 // oneDNN packs the factors of two halves of 1024 by 1152, and not those of quarters.
