@@ -60,6 +60,13 @@ OpenclDevice::~OpenclDevice() {
   clReleaseContext(context_);
 }
 
+std::size_t OpenclDevice::compute_units() const {
+  cl_uint count = 0;
+  check(clGetDeviceInfo(device_, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof count, &count, nullptr),
+        "clGetDeviceInfo");
+  return count;
+}
+
 cl_mem OpenclDevice::buffer(std::size_t bytes) {
   cl_int code = CL_SUCCESS;
   cl_mem made = clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);

@@ -17,6 +17,7 @@ class OpenclDevice {
   ~OpenclDevice();
 
   cl_command_queue queue() const { return queue_; }
+  std::size_t compute_units() const;
   cl_mem buffer(std::size_t bytes);  // zeroed; released with the device
   cl_kernel kernel(const std::string& source, const char* name);
   template <class T> void set(cl_kernel kernel, cl_uint index, const T& value) {
