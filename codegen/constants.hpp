@@ -38,7 +38,8 @@ inline constexpr std::int64_t pieces_per_item = 4;
 // caches exp and tanh took 1.43 and 1.54 of a copy's time, past them 0.7 to 1.0 (PoCL); where it begins was not measured.
 inline constexpr std::int64_t streamed_bytes = std::int64_t{8} << 20;
 // Bytes of a line, in the accumulator's type, up to which softmax keeps it aside in the first caches, where its result goes past
-// them: 1.03 to 1.1 of a copy's time, and 1.25 without (PoCL); where it ends was not measured.
+// them: 1.03 to 1.1 of a copy's time, and 1.25 without (PoCL); where it ends was not measured. Only where a vector is a whole line of
+// the cache: with halves 64 MiB took 13.1 ms so and 6.2 to 7.5 through the caches (PoCL, Zen 3).
 inline constexpr std::int64_t softmax_kept_bytes = 32 << 10;
 // Bytes of a line up to which softmax fetches the next one meanwhile: longer ones leave the cache before their turn comes.
 inline constexpr std::int64_t softmax_fetched_bytes = 65536;

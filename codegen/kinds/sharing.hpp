@@ -15,6 +15,8 @@ struct Sharing {
   std::int64_t each;  // elements of a work-item; on processors
 };
 
+constexpr int line_bytes = 64;  // of a processor's caches
+
 // Does a processor write the result past the caches, where nobody would find it?
 inline bool is_streamed(const Invocation& invocation, const bp_tensor& out) {
   return out.numel * out.itemsize >= constants::streamed_bytes && invocation.for_cpu() &&

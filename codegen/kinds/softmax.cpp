@@ -379,6 +379,7 @@ class Softmax final : public GeneratedKernel {
     if (line.strides[0][0] == 1 && line.strides[1][0] == 1) {
       text.lanes = lanes;
       if (lanes > 1 && line.numel >= std::int64_t{2} * lanes && is_streamed(invocation, out) &&
+          std::int64_t{lanes} * itemsize(dtype) >= line_bytes &&
           line.numel * std::int64_t{itemsize(accumulator_of(dtype))} <=
               constants::softmax_kept_bytes)
         text.form = Form::streamed_lines;

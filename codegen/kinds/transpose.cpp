@@ -11,7 +11,6 @@
 namespace bp::codegen {
 namespace {
 
-constexpr int line_bytes = 64;  // of the cache
 constexpr int tile = constants::turned_tile;
 constexpr int max_planes_rank = 2;
 
