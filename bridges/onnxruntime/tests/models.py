@@ -1,11 +1,14 @@
 """Models beside ONNX Runtime's CPU: the same results, and the times of both at two threads.
 
-python bridges/onnxruntime/tests/models.py [--device cpu:0] [--strict] [--repeats 10] [FILE.onnx ...]
+python bridges/onnxruntime/tests/models.py [--device cpu:0] [--strict] [--rounds 5] [--seconds 1] [--json FILE] [FILE.onnx ...]
 
-Without files: the nets of the wheel `onnx`'s folder `light`. A size that a model leaves open is 1 for the batch, else 64, or what SIZES
-says of models in other wheels: magika, silero-vad, rapidocr-onnxruntime, basic-pitch."""
+Without files: the models of bench/onnxruntime/rows.json, from the wheel onnx (the nets of its folder `light`) and from those of
+dependencies/pip-onnx-models.txt, which `./dev test --full` installs. Both sides take turns, each in a process of its own: the median of a
+round's runs, and of the rounds' medians. A size that a model leaves open is 1 for the batch, else 64, or what SIZES says."""
 
 import argparse
+import importlib.util
+import json
 import subprocess
 import sys
 import time
@@ -16,11 +19,16 @@ import backplane_onnxruntime
 import numpy
 import onnx
 import onnxruntime
+import sentence_encoder
 
+ROOT = Path(__file__).resolve().parents[3]
+ROWS = ROOT / "bench/onnxruntime/rows.json"
+TOLERANCE = 1e-4  # of the largest element, where that is above 1
 DTYPES = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64, "tensor(int64)": numpy.int64, "tensor(int32)": numpy.int32}
 
+sys.path.extend(map(str, ROOT.glob("build/peers/onnxmodels/lib/python*/site-packages")))
 
-# By a part of the file's name: shapes of inputs, or their values.
+# By a part of the file's path: shapes of inputs, or their values.
 SIZES = {
     "silero_vad_16k_sequence": {"input": (4, 576)},
     "silero_vad_openvino_16k": {},
@@ -32,14 +40,27 @@ SIZES = {
 }
 
 
-def light_models():
-    return sorted((Path(onnx.__file__).resolve().parent / "backend/test/data/light").glob("*.onnx"))
+def rows():
+    return [row for row in json.loads(ROWS.read_text()) if "file" in row]
+
+
+def path_of(row):
+    """Of the model in the package that is installed, which is not imported; None: there is no such package."""
+    package, _, within = row["file"].partition("/")
+    found = importlib.util.find_spec(package)
+    return Path(found.submodule_search_locations[0]).resolve() / within if found else None
+
+
+def is_light(file):
+    return file.parent.name == "light"
 
 
 def content_of(file):
     """The model; nets of `light` get random weights, since theirs are all the same, and with these any net gives the same."""
+    if file.suffix == ".safetensors":
+        return sentence_encoder.content_of(file)
     model = onnx.load(str(file))
-    if file.resolve() not in light_models():
+    if not is_light(file):
         return model.SerializeToString()
     source = numpy.random.default_rng(1)
     graph, shapes = model.graph, {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
@@ -56,9 +77,11 @@ def content_of(file):
     return model.SerializeToString()
 
 
-def inputs_of(session, name=""):
+def inputs_of(session, file):
+    if file.suffix == ".safetensors":
+        return sentence_encoder.feeds_of(file, sentence_encoder.lines()[:4])
     source = numpy.random.default_rng(0)
-    known = next((sizes for part, sizes in SIZES.items() if part in name), {})
+    known = next((sizes for part, sizes in SIZES.items() if part in str(file)), {})
     feeds = {}
     for each in session.get_inputs():
         shape = known.get(each.name, [size if isinstance(size, int) else 64 if place else 1 for place, size in enumerate(each.shape)])
@@ -97,48 +120,101 @@ def difference(actual, expected):
     return worst
 
 
-def seconds_of(session, feeds, repeats):
-    for _ in range(3):
-        session.run(None, feeds)
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        session.run(None, feeds)
-        times.append(time.perf_counter() - begin)
-    return median(times)
+class Side:
+    """A session in a process of its own, since threads that wait for work take the time of others."""
+
+    def __init__(self, file, device, options):
+        command = [sys.executable, __file__, str(file), "--side", "--device", device, "--seconds", str(options.seconds)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(command + ["--strict"] * (options.strict and bool(device)), **pipes)
+
+    def answer(self, question):
+        print(question, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"models.py: the process that runs the model ended with {self.process.wait()}")
+        return answer.strip()
+
+    def microseconds(self):
+        return float(self.answer("time"))
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
-def timed_alone(file, device, options):
-    """In a process of its own, since threads that wait for work take the time of others."""
-    command = [sys.executable, __file__, str(file), "--alone", "--device", device, "--repeats", str(options.repeats)]
-    done = subprocess.run(command + ["--strict"] * options.strict, capture_output=True, text=True, check=True)
-    return float(done.stdout.split()[-1])
+def be_side(file, options):
+    """Answers each line of the input with the median of as many runs as the seconds allow."""
+    session = session_of(file, options.device, options.strict)
+    feeds = inputs_of(session, file)
+    for _ in sys.stdin:
+        for _ in range(3):
+            session.run(None, feeds)
+        times, end = [], time.perf_counter() + options.seconds
+        while len(times) < 3 or time.perf_counter() < end:
+            begin = time.perf_counter()
+            session.run(None, feeds)
+            times.append(time.perf_counter() - begin)
+        print(median(times) * 1e6, flush=True)
+
+
+def times_of(file, options):
+    """Ours and ONNX Runtime's, in microseconds."""
+    sides = [Side(file, device, options) for device in (options.device, "")]
+    measured = [[side.microseconds() for side in sides] for _ in range(options.rounds + 1)][1:]  # the first finds caches cold
+    for side in sides:
+        side.end()
+    return [median(each) for each in zip(*measured)]
+
+
+def result_of(name, ours, peer, budget=None):
+    ratio = ours / peer
+    return {"name": name, "ours": ours, "peer": peer, "unit": "us", "ratio": ratio, "budget": budget, "met": budget and ratio <= budget}
+
+
+def measure(name, file, options):
+    theirs, ours = session_of(file, ""), session_of(file, options.device, options.strict)
+    feeds = inputs_of(theirs, file)
+    off = difference(ours.run(None, feeds), theirs.run(None, feeds))
+    del theirs, ours
+    result = result_of(name, *times_of(file, options))
+    figures = f"{result['ours'] / 1e3:9.3f} ms beside {result['peer'] / 1e3:9.3f} ms, {result['ratio']:.2f}"
+    print(f"{name:30} differs by {off:.1e}, {figures}", flush=True)
+    return result, off <= TOLERANCE
+
+
+def chosen(options):
+    """Pairs of a name and a file; those of packages that are missing are named, and left out."""
+    if options.files:
+        return [(file.stem, file.resolve()) for file in options.files]
+    pairs = [(row["name"], path_of(row)) for row in rows() if options.only in row["name"]]
+    missing = [name for name, file in pairs if not file]
+    if missing:
+        print(f"without {', '.join(missing)}: ./dev test --full installs dependencies/pip-onnx-models.txt")
+    return [(name, file) for name, file in pairs if file]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--device", default="cpu:0")
+    parser.add_argument("--only", default="", help="models with this in their names")
     parser.add_argument("--strict", action="store_true")
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1, help="of one side's round")
+    parser.add_argument("--json", type=Path, help="where the table goes, as [{name, ours, peer, unit, ratio, budget, met}]")
+    parser.add_argument("--side", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.alone:
-        session = session_of(options.files[0], options.device, options.strict and bool(options.device))
-        print(seconds_of(session, inputs_of(session, options.files[0].stem), options.repeats))
-        return 0
-    ratios, wrong = [], 0
-    for file in options.files or light_models():
-        theirs, ours = session_of(file, ""), session_of(file, options.device, options.strict)
-        feeds = inputs_of(theirs, file.stem)
-        off = difference(ours.run(None, feeds), theirs.run(None, feeds))
-        del theirs, ours
-        wrong += not off <= 1e-4
-        times = [timed_alone(file, device, options) * 1e3 for device in (options.device, "")]
-        ratios.append(times[0] / times[1])
-        print(f"{file.stem:30} differs by {off:.1e}, {times[0]:8.2f} ms beside {times[1]:8.2f} ms, {ratios[-1]:.2f}", flush=True)
-    print(f"geometric mean {numpy.exp(numpy.log(ratios).mean()):.2f}")
-    return 1 if wrong else 0
+    if options.side:
+        return be_side(options.files[0], options)
+    measured = [measure(name, file, options) for name, file in chosen(options)]
+    results = [result for result, _ in measured]
+    means = [float(numpy.exp(numpy.mean([numpy.log(result[side]) for result in results]))) for side in ("ours", "peer")]
+    results.append(result_of("geometric_mean", *means, budget=1.0))
+    print(f"geometric mean {results[-1]['ratio']:.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    return 0 if all(is_right for _, is_right in measured) else 1
 
 
 if __name__ == "__main__":
