@@ -19,10 +19,10 @@ struct Known {
 // Operators that are rows of the same meaning in float32, without attributes.
 const std::unordered_map<std::string, Known>& known() {
   static const std::unordered_map<std::string, Known> once{
-      {"Add", {2, 7, "add"}},         {"Sub", {2, 7, "sub"}},   {"Mul", {2, 7, "mul"}},
-      {"Div", {2, 7, "div"}},         {"Relu", {1, 6, "relu"}}, {"Sqrt", {1, 6, "sqrt"}},
-      {"Sigmoid", {1, 6, "sigmoid"}}, {"Tanh", {1, 6, "tanh"}}, {"Exp", {1, 6, "exp"}},
-      {"Neg", {1, 6, "neg"}},         {"Abs", {1, 6, "abs"}}};
+      {"Add", {2, 7, "add"}},   {"Sum", {2, 6, "add"}},         {"Sub", {2, 7, "sub"}},
+      {"Mul", {2, 7, "mul"}},   {"Div", {2, 7, "div"}},         {"Relu", {1, 6, "relu"}},
+      {"Sqrt", {1, 6, "sqrt"}}, {"Sigmoid", {1, 6, "sigmoid"}}, {"Tanh", {1, 6, "tanh"}},
+      {"Exp", {1, 6, "exp"}},   {"Neg", {1, 6, "neg"}},         {"Abs", {1, 6, "abs"}}};
   return once;
 }
 

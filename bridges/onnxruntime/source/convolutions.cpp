@@ -159,7 +159,7 @@ class PackedConvolution : public Action {
 // The other summand of an addition to the result of `before`, of pictures of the same rank.
 const GraphValue* summand(const GraphNode& node, const GraphNode& before) {
   const GraphValue& value = before.outputs[0];
-  if (!is_of_onnx(node) || node.type != "Add" || node.version < 7) return nullptr;
+  if (!is_addition(node)) return nullptr;
   const GraphValue& other = node.inputs[node.inputs[0].name == value.name ? 1 : 0];
   const bool fits = other.facts.dtype == f32 && other.facts.ndim == value.facts.ndim &&
                     !other.constant && other.name != value.name;

@@ -11,6 +11,11 @@ bool is_of_onnx(const GraphNode& node) {
   return node.domain.empty() || node.domain == "ai.onnx";
 }
 
+bool is_addition(const GraphNode& node) {
+  if (!is_of_onnx(node) || node.inputs.size() != 2) return false;
+  return (node.type == "Add" && node.version >= 7) || (node.type == "Sum" && node.version >= 6);
+}
+
 const Attribute* find_attribute(const GraphNode& node, std::string_view name) {
   for (const Attribute& each : node.attributes)
     if (each.name == name) return &each;

@@ -49,6 +49,7 @@ std::optional<Limits> limits_of(const GraphNode& node);
 std::optional<double> number_of(const GraphValue& value);
 
 bool is_of_onnx(const GraphNode& node);
+bool is_addition(const GraphNode& node);  // of two
 const Attribute* find_attribute(const GraphNode& node, std::string_view name);
 
 }  // namespace bp::onnx

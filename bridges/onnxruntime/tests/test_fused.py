@@ -40,12 +40,12 @@ class Graph:
     def grow(self):
         name, channels = self.values[int(self.source.integers(max(0, len(self.values) - 3), len(self.values)))]
         alike = [other for other, count in self.values if count == channels]
-        kind = self.source.choice(["Conv", "Conv", "Relu", "Add", "Mul", "scale", "swish", "Concat", "Clip", "HardSigmoid", "number"])
+        kind = self.source.choice(["Conv", "Conv", "Relu", "Add", "Sum", "Mul", "scale", "swish", "Concat", "Clip", "HardSigmoid", "number"])
         if kind == "Conv":
             self.convolution(name, channels)
         elif kind in ("Relu", "HardSigmoid"):
             self.add(kind, [name], channels)
-        elif kind in ("Add", "Mul"):
+        elif kind in ("Add", "Sum", "Mul"):
             self.add(kind, [name, str(self.source.choice(alike))], channels)
         elif kind == "scale":
             self.add("Mul", [name, self.constant(self.source.standard_normal((1, channels, 1, 1)))], channels)
