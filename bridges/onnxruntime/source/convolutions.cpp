@@ -39,7 +39,9 @@ bool is_packable(const GraphNode& node) {
   const GraphValue &input = node.inputs.at(0), &weight = node.inputs.at(1);
   const std::size_t rank = weight.facts.shape.size();
   if (!weight.constant || (rank != 4 && rank != 3)) return false;
-  if (input.facts.dtype != f32 || input.facts.ndim != static_cast<std::int64_t>(rank)) return false;
+  // ONNX Runtime says 0 where it does not know a rank, as in branches: it is the weight's, or the call fails.
+  const bool fits = input.facts.ndim <= 0 || input.facts.ndim == static_cast<std::int64_t>(rank);
+  if (input.facts.dtype != f32 || !fits) return false;
   if (node.inputs.size() > 2 && node.inputs[2].facts.exists && !node.inputs[2].constant)
     return false;
   constexpr std::int64_t fewest_results = 8;  // of one group among several

@@ -192,6 +192,22 @@ def test_a_factor_that_is_not_finite_stays_behind_the_sums():
     numpy.testing.assert_array_equal(ours.run(None, feeds)[0], theirs.run(None, feeds)[0])
 
 
+@pytest.mark.parametrize("kernel", [(3, 3), (3,)], ids=["pictures", "lines"])
+def test_ranks_may_be_known_only_when_a_model_runs(kernel):
+    source = numpy.random.default_rng(3)
+    weight = numpy_helper.from_array(source.standard_normal((8, 4, *kernel)).astype(numpy.float32), "w")
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Add", ["other", "c"], ["s"]), helper.make_node("Relu", ["s"], ["y"])]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("x", "other", "y")]
+    graph = helper.make_graph(nodes, "g", values[:2], values[2:], [weight])
+    ours, theirs = sessions(helper.make_model(graph, ir_version=10).SerializeToString(), "cpu:0")
+    picture, rest = source.standard_normal((2, 4, *[7] * len(kernel))).astype(numpy.float32), [5] * len(kernel)
+    for shape in ([2, 8, *rest], [8, *[1] * len(kernel)], [1], [], [3, 2, 8, *rest], [2, 1, *rest]):
+        feeds = {"x": picture, "other": source.standard_normal(shape).astype(numpy.float32)}
+        expect_equal(ours.run(None, feeds), theirs.run(None, feeds))
+    with pytest.raises(Exception, match="Conv"):
+        ours.run(None, {"x": picture[0, 0], "other": feeds["other"]})
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize("behind_a_convolution", [False, True])
 def test_pictures_are_resized_in_either_order(mode, behind_a_convolution):
