@@ -31,8 +31,32 @@ HWY_BEFORE_NAMESPACE();
 namespace bp::cpu::random {
 namespace HWY_NAMESPACE {
 
-// Plain loops over arrays: the compiler makes vectors of them for each instruction set.
+namespace hn = hwy::HWY_NAMESPACE;
+
 using Words = uint32_t[4][lanes];
+using WordLanes = hn::CappedTag<uint32_t, 16>;
+
+struct Product {
+  hn::Vec<WordLanes> high, low;
+};
+
+// The halves of each lane's product with `factor`, in all lanes the same.
+HWY_INLINE Product multiply(hn::Vec<WordLanes> words, hn::Vec<WordLanes> factor) {
+#if HWY_TARGET == HWY_SCALAR
+  const uint64_t product = uint64_t{hn::GetLane(words)} * hn::GetLane(factor);
+  const WordLanes d;
+  return {hn::Set(d, static_cast<uint32_t>(product >> 32)),
+          hn::Set(d, static_cast<uint32_t>(product))};
+#else
+  const WordLanes d;
+  const hn::RepartitionToWide<WordLanes> wide;
+  const auto even = hn::MulEven(words, factor);
+  const auto odd =
+      hn::MulEven(hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, words))), factor);
+  return {hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(even))),
+          hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even))};
+#endif
+}
 
 // Word w of counter + lane in words[w][lane].
 HWY_INLINE void philox(uint64_t seed, uint64_t counter, Words& words) {
@@ -40,22 +64,26 @@ HWY_INLINE void philox(uint64_t seed, uint64_t counter, Words& words) {
     const uint64_t own = counter + static_cast<uint64_t>(lane);
     words[0][lane] = static_cast<uint32_t>(own);
     words[1][lane] = static_cast<uint32_t>(own >> 32);
-    words[2][lane] = 0;
-    words[3][lane] = 0;
   }
-  auto key0 = static_cast<uint32_t>(seed);
-  auto key1 = static_cast<uint32_t>(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      const uint64_t product0 = uint64_t{0xD2511F53u} * words[0][lane];
-      const uint64_t product1 = uint64_t{0xCD9E8D57u} * words[2][lane];
-      words[0][lane] = static_cast<uint32_t>(product1 >> 32) ^ words[1][lane] ^ key0;
-      words[1][lane] = static_cast<uint32_t>(product1);
-      words[2][lane] = static_cast<uint32_t>(product0 >> 32) ^ words[3][lane] ^ key1;
-      words[3][lane] = static_cast<uint32_t>(product0);
+  const WordLanes d;
+  const auto factor0 = hn::Set(d, 0xD2511F53u), factor1 = hn::Set(d, 0xCD9E8D57u);
+  for (int lane = 0; lane < lanes; lane += static_cast<int>(hn::Lanes(d))) {
+    auto word0 = hn::LoadU(d, words[0] + lane), word1 = hn::LoadU(d, words[1] + lane);
+    auto word2 = hn::Zero(d), word3 = hn::Zero(d);
+    auto key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const Product product0 = multiply(word0, factor0), product1 = multiply(word2, factor1);
+      word0 = hn::Xor(hn::Xor(product1.high, word1), hn::Set(d, key0));
+      word1 = product1.low;
+      word2 = hn::Xor(hn::Xor(product0.high, word3), hn::Set(d, key1));
+      word3 = product0.low;
+      key0 += 0x9E3779B9u;
+      key1 += 0xBB67AE85u;
     }
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
+    hn::StoreU(word0, d, words[0] + lane);
+    hn::StoreU(word1, d, words[1] + lane);
+    hn::StoreU(word2, d, words[2] + lane);
+    hn::StoreU(word3, d, words[3] + lane);
   }
 }
 
@@ -123,8 +151,11 @@ HWY_INLINE void circle(uint32_t word, double& cosine, double& sine) {
 void words_chunk(uint64_t seed, uint64_t counter, uint32_t* out) {
   Words words;
   philox(seed, counter, words);
-  for (int lane = 0; lane < lanes; ++lane)
-    for (int word = 0; word < 4; ++word) out[4 * lane + word] = words[word][lane];
+  const WordLanes d;
+  for (int lane = 0; lane < lanes; lane += static_cast<int>(hn::Lanes(d)))
+    hn::StoreInterleaved4(hn::LoadU(d, words[0] + lane), hn::LoadU(d, words[1] + lane),
+                          hn::LoadU(d, words[2] + lane), hn::LoadU(d, words[3] + lane), d,
+                          out + 4 * lane);
 }
 
 // A chunk of normals, in the order of elements.
