@@ -167,10 +167,12 @@ inline constexpr uint64_t winograd_bytes = uint64_t{64} << 20;
 inline constexpr int64_t radix_entries = 256;
 // Entries of a line up to which each key's place is counted, all pairs compared (Zen 3: 40 of f32 took 0.7 us and take 0.25).
 inline constexpr int64_t ranked_entries = 128;
-// Bytes in which keys differ, up to which they are sorted byte by byte; of more, by bins: a million f32 took 27 ms and take 15 (Zen 3).
-// Entries that have as many bins, and stay in the second cache; and entries of a bin that are put in order by insertion (not measured).
-inline constexpr int radix_bytes = 2;
-inline constexpr int64_t cached_bins = 1 << 13, inserted_entries = 24;
+// Bytes in which keys differ, up to which they are sorted byte by byte; of more, by bins: a million f32 takes 27 ms for 47 (busy Zen 3).
+// Entries of a bin that stay in the first cache and are sorted there by two bytes, those that bins should have, and bits of a number of
+// bins; entries that are put in order by insertion; and those that a thread gets at least (not measured).
+inline constexpr int radix_bytes = 2, most_bin_bits = 10;
+inline constexpr int64_t cached_entries = 1 << 11, wanted_entries = 1 << 9, inserted_entries = 24,
+                         sorted_entries = 1 << 13;
 // Entries of a heap that topk keeps of each line; more are sorted with the others (Xeon).
 inline constexpr int64_t heaped_entries = 64;
 // Elements of a line from which all threads work on one, where there are few lines (below 8), and where there are many (Zen 5).

@@ -93,40 +93,82 @@ template <class E> void insert_in_order(E* entries, int64_t count) {
   }
 }
 
-// By the uppermost bits in which keys differ, into about as many bins as there are entries, and then each bin for itself: keys spread
-// evenly are in order after one or two passes. `is_into_spare`: where the result goes.
 template <class E>
-void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, bool is_into_spare) {
-  constexpr int64_t few = constants::cached_bins;
-  constexpr int most_bits = std::bit_width(static_cast<uint64_t>(few)) - 2;
-  const int top = static_cast<int>(std::bit_width(differing));
-  const int wanted =
-      count > few
-          ? 8
-          : std::min(most_bits, static_cast<int>(std::bit_width(static_cast<uint64_t>(count))));
-  const int bits = std::min(top, wanted), shift = top - bits;
-  const auto bin_of = [&](const E& entry) {
-    return static_cast<size_t>(entry.key >> shift) & ((size_t{1} << bits) - 1);
-  };
-  uint32_t ends[1 << most_bits];
-  std::fill_n(ends, size_t{1} << bits, 0u);
-  for (int64_t i = 0; i < count; ++i) ++ends[bin_of(entries[i])];
-  uint32_t first = 0;
-  for (size_t bin = 0; bin < size_t{1} << bits; ++bin) first += std::exchange(ends[bin], first);
-  for (int64_t i = 0; i < count; ++i) spare[ends[bin_of(entries[i])]++] = entries[i];
-  int64_t begin = 0;
-  for (size_t bin = 0; bin < size_t{1} << bits; begin = ends[bin++]) {
-    const int64_t size = ends[bin] - begin;
-    uint64_t rest = 0;
-    if (size > constants::inserted_entries && shift > 0)
-      for (int64_t i = begin; i < ends[bin]; ++i) rest |= spare[i].key ^ spare[begin].key;
-    if (rest != 0) {
-      sort_into_bins(spare + begin, entries + begin, size, rest, !is_into_spare);
+void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, bool is_into_spare);
+
+// Entries whose keys are in order but for the lowest `shift` bits: whole runs that look alike above are few and short, unless keys
+// lie in heaps.
+template <class E> void finish_order(E* entries, E* spare, int64_t count, int shift) {
+  for (int64_t begin = 0, end = 1; begin < count; begin = end++) {
+    const auto upper = entries[begin].key >> shift;
+    while (end < count && entries[end].key >> shift == upper) ++end;
+    const int64_t size = end - begin;
+    if (size == 1) continue;
+    if (size <= constants::inserted_entries) {
+      insert_in_order(entries + begin, size);
       continue;
     }
-    if (size > 1 && size <= constants::inserted_entries) insert_in_order(spare + begin, size);
-    if (!is_into_spare) std::copy_n(spare + begin, size, entries + begin);
+    uint64_t rest = 0;
+    for (int64_t i = begin; i < end; ++i) rest |= entries[i].key ^ entries[begin].key;
+    if (rest != 0) sort_into_bins(entries + begin, spare + begin, size, rest, false);
   }
+}
+
+// Entries that stay in a cache: by the uppermost two bytes in which keys differ, the lower one first, which leaves few that are
+// alike if keys are spread evenly.
+template <class E> void sort_in_cache(E* entries, E* spare, int64_t count, uint64_t differing) {
+  const int shift = std::max(0, static_cast<int>(std::bit_width(differing)) - 16);
+  const auto low_of = [&](const E& entry) { return (entry.key >> shift) & 0xff; };
+  const auto high_of = [&](const E& entry) { return (entry.key >> shift >> 8) & 0xff; };
+  uint32_t low[256] = {}, high[256] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    ++low[low_of(entries[i])];
+    ++high[high_of(entries[i])];
+  }
+  for (uint32_t bin = 0, low_first = 0, high_first = 0; bin < 256; ++bin) {
+    low_first += std::exchange(low[bin], low_first);
+    high_first += std::exchange(high[bin], high_first);
+  }
+  for (int64_t i = 0; i < count; ++i) spare[low[low_of(entries[i])]++] = entries[i];
+  for (int64_t i = 0; i < count; ++i) entries[high[high_of(spare[i])]++] = spare[i];
+  if (shift > 0) finish_order(entries, spare, count, shift);
+}
+
+// By the uppermost byte in which keys differ, and then each bin for itself, on all threads: keys spread evenly need one or two such
+// passes till bins stay in a cache. `is_into_spare`: where the result goes.
+template <class E>
+void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, bool is_into_spare) {
+  if (count <= constants::cached_entries) {
+    sort_in_cache(entries, spare, count, differing);
+    if (is_into_spare) std::copy_n(entries, count, spare);
+    return;
+  }
+  const int wanted = std::bit_width(static_cast<uint64_t>(count / constants::wanted_entries));
+  const int bits =
+      std::min({constants::most_bin_bits, wanted, static_cast<int>(std::bit_width(differing))});
+  const int shift = static_cast<int>(std::bit_width(differing)) - bits;
+  const int64_t num_bins = int64_t{1} << bits;
+  const auto bin_of = [&](const E& entry) {
+    return static_cast<int64_t>(entry.key >> shift) & (num_bins - 1);
+  };
+  uint32_t ends[1 << constants::most_bin_bits];
+  std::fill_n(ends, num_bins, 0u);
+  for (int64_t i = 0; i < count; ++i) ++ends[bin_of(entries[i])];
+  uint32_t first = 0;
+  for (int64_t bin = 0; bin < num_bins; ++bin) first += std::exchange(ends[bin], first);
+  for (int64_t i = 0; i < count; ++i) spare[ends[bin_of(entries[i])]++] = entries[i];
+  const int64_t grain = std::max<int64_t>(1, num_bins * constants::sorted_entries / count);
+  parallel_for(num_bins, grain, [&](int64_t from, int64_t to) {
+    for (int64_t bin = from; bin < to; ++bin) {
+      const int64_t begin = bin == 0 ? 0 : ends[bin - 1], size = ends[bin] - begin;
+      uint64_t rest = 0;
+      for (int64_t i = begin; i < begin + size; ++i) rest |= spare[i].key ^ spare[begin].key;
+      if (rest != 0)
+        sort_into_bins(spare + begin, entries + begin, size, rest, !is_into_spare);
+      else if (!is_into_spare)
+        std::copy_n(spare + begin, size, entries + begin);
+    }
+  });
 }
 
 // Sorts `count` entries by their keys; `spare` is as large. Returns where the result lies.
@@ -142,7 +184,8 @@ template <class E> E* sort_entries(E* entries, E* spare, int64_t count) {
   for (int64_t i = 1; i < count; ++i) differing |= entries[i].key ^ entries[0].key;
   if (num_differing_bytes(differing) <= constants::radix_bytes || count > int64_t{UINT32_MAX})
     return sort_by_bytes(entries, spare, count, differing);
-  const bool is_into_spare = count <= constants::cached_bins;
+  // Entries of bins that stay in a cache end where they lay: here after one such bin, or after as many again.
+  const bool is_into_spare = count > constants::cached_entries;
   sort_into_bins(entries, spare, count, differing, is_into_spare);
   return is_into_spare ? spare : entries;
 }

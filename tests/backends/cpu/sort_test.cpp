@@ -49,6 +49,18 @@ template <class T> std::vector<T> some_numbers(int64_t count) {
   return numbers;
 }
 
+// Most keys lie close together and a few far away, so that bins by the uppermost bits differ much in size.
+TEST(CpuSort, sorts_keys_that_lie_in_heaps) {
+  for (int64_t count : {300, 3000, 20000, 200000}) {
+    std::vector<int64_t> numbers = some_numbers<int64_t>(count);
+    for (int64_t i = 0; i < count; ++i)
+      numbers[i] = i % 50 == 0  ? numbers[i] << 31
+                   : i % 3 == 0 ? numbers[i] & 0xff
+                                : numbers[i] >> 8;
+    for (bool descending : {false, true}) expect_sorted(numbers, BP_I64, descending);
+  }
+}
+
 TEST(CpuSort, sorts_every_real_dtype_both_ways) {
   for (int64_t count : {1, 5, 128, 200, 3000, 20000}) {
     for (bool descending : {false, true}) {
