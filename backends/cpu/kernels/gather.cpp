@@ -1,5 +1,5 @@
 // gather, index_select, scatter_add, scatter, one_hot. The device is synchronous, so that a bad index is an
-// error of the call itself, and all are looked at before anything is written.
+// error of the call itself, and none is used before it was looked at.
 #include <atomic>
 #include <string>
 
@@ -79,9 +79,34 @@ int64_t size_of(const bp_tensor& tensor, int64_t dim) {
   return tensor.dl.ndim == 0 ? 1 : tensor.dl.shape[dim];
 }
 
-// out[..., i, ...] = a[..., index[..., i, ...], ...]; T is any type of the element's size.
+// Looks at the indices of rows just before they are used, some thousand at a time, so that they come from memory once.
+template <class I> class CheckedRows {
+ public:
+  CheckedRows(const bp_tensor& index, int64_t count, int64_t size)
+      : index_(index), count_(count), size_(size),
+        at_once_(std::max<int64_t>(1, constants::checked_indices / count)) {}
+
+  static bool can_check(const bp_tensor& index) {
+    return (index.flags & BP_LAYOUT_CONTIGUOUS) != 0 && index.numel != 0;
+  }
+
+  // Whether the rows from `row` on, of those before `end`, up to the returned one may be used; `row` itself if not.
+  int64_t next(int64_t row, int64_t end) const {
+    const int64_t next = std::min(end, row + at_once_);
+    const IndexRow<I> indices{data_of<I>(index_) + row * count_, 1};
+    return are_within(indices, (next - row) * count_, size_) ? next : row;
+  }
+
+ private:
+  const bp_tensor& index_;
+  const int64_t count_, size_, at_once_;
+};
+
+// out[..., i, ...] = a[..., index[..., i, ...], ...]; T is any type of the element's size. False if an index is bad, where
+// `checks`.
 template <class T, class I>
-void run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_tensor& index) {
+bool run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_tensor& index,
+                bool checks) {
   const Shape shape(index);
   const auto index_strides = strides_copy(index);
   auto a_strides = strides_copy(a);
@@ -89,11 +114,18 @@ void run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_
   a_strides[dim] = 0;  // the index moves along it instead
   const int32_t last = shape.rank - 1;
   const int64_t count = shape.last();
+  const CheckedRows<I> checked(index, count, size_of(a, dim));
+  std::atomic<bool> is_bad{false};
   parallel_for(product(shape.outer()), std::max<int64_t>(1, element_grain / count),
                [&](int64_t begin, int64_t end) {
                  Walker<2> at(shape.outer(), {index_strides.data(), a_strides.data()});
                  at.seek(begin);
+                 int64_t usable = checks ? begin : end;
                  for (int64_t row = begin; row < end; ++row, at.next()) {
+                   if (row == usable && (usable = checked.next(row, end)) == row) {
+                     is_bad = true;
+                     return;
+                   }
                    const IndexRow<I> indices{data_of<I>(index) + at.offset(0), index_strides[last]};
                    const T* const from = data_of<T>(a) + at.offset(1);
                    T* const to = data_of<T>(out) + row * count;
@@ -105,16 +137,20 @@ void run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_
                      to[j] = from[j * a_strides[last] + indices[j] * along];
                  }
                });
+  return !is_bad;
 }
 
 Status gather(Stream, In from, int64_t dim, In places, Out out) {
   const bp_tensor &a = from.abi(), &index = places.abi();
   return with_index_type(index, [&]<class I>(Tag<I>) {
-    const bp_code code = check_indices<I>("gather", index, dim, size_of(a, dim));
-    if (code != BP_OK) return code;
-    visit_itemsize(a.itemsize,
-                   [&]<class T>(Tag<T>) { run_gather<T, I>(out.abi(), a, dim, index); });
-    return bp_code{BP_OK};
+    const auto check = [&] { return check_indices<I>("gather", index, dim, size_of(a, dim)); };
+    const bool checks = CheckedRows<I>::can_check(index);
+    if (const bp_code code = checks ? BP_OK : check(); code != BP_OK) return code;
+    bool are_good = true;
+    visit_itemsize(a.itemsize, [&]<class T>(Tag<T>) {
+      are_good = run_gather<T, I>(out.abi(), a, dim, index, checks);
+    });
+    return are_good ? bp_code{BP_OK} : check();
   });
 }
 
@@ -222,6 +258,16 @@ struct Replace {
   template <class T> static void apply(T& place, const T& value) { place = value; }
 };
 
+template <class Way, class T, class I>
+void scatter_row(T* to, int64_t to_step, IndexRow<I> indices, const T* from, int64_t from_step,
+                 int64_t count) {
+  if (to_step == 1 && from_step == 1 && indices.step == 1) {
+    for (int64_t j = 0; j < count; ++j) Way::apply(to[indices.data[j]], from[j]);
+  } else {
+    for (int64_t j = 0; j < count; ++j) Way::apply(to[indices[j] * to_step], from[j * from_step]);
+  }
+}
+
 // Along the last dimension: row by row.
 template <class Way, class T, class I>
 void run_scatter_in_rows(const bp_tensor& out, const bp_tensor& index, const bp_tensor& src) {
@@ -235,14 +281,52 @@ void run_scatter_in_rows(const bp_tensor& out, const bp_tensor& index, const bp_
       [&](int64_t begin, int64_t end) {
         Walker<3> at(shape.outer(), {index_strides.data(), src_strides.data(), out_strides.data()});
         at.seek(begin);
-        for (int64_t row = begin; row < end; ++row, at.next()) {
-          const IndexRow<I> indices{data_of<I>(index) + at.offset(0), index_strides[last]};
-          const T* const from = data_of<T>(src) + at.offset(1);
-          T* const to = data_of<T>(out) + at.offset(2);
-          for (int64_t j = 0; j < count; ++j)
-            Way::apply(to[indices[j] * out_strides[last]], from[j * src_strides[last]]);
-        }
+        for (int64_t row = begin; row < end; ++row, at.next())
+          scatter_row<Way, T, I>(data_of<T>(out) + at.offset(2), out_strides[last],
+                                 {data_of<I>(index) + at.offset(0), index_strides[last]},
+                                 data_of<T>(src) + at.offset(1), src_strides[last], count);
       });
+}
+
+// Whether rows of the index belong to rows of `a`, all without gaps, and `out` lies apart.
+template <class I>
+bool can_scatter_whole_rows(const bp_tensor& a, int64_t dim, const bp_tensor& index,
+                            const bp_tensor& out, const bp_tensor& src) {
+  const int32_t last = index.dl.ndim - 1;
+  if (index.dl.ndim == 0 || dim != last || !CheckedRows<I>::can_check(index)) return false;
+  if (!is_contiguous(a) || !is_contiguous(src) || address(out) == address(a)) return false;
+  for (int32_t i = 0; i < index.dl.ndim; ++i) {
+    if (src.dl.shape[i] != index.dl.shape[i]) return false;
+    if (i != last && a.dl.shape[i] != index.dl.shape[i]) return false;
+  }
+  return true;
+}
+
+// Copies rows of `a` and scatters into them while they are in a cache. False if an index is bad.
+template <class Way, class T, class I>
+bool scatter_whole_rows(const bp_tensor& a, const bp_tensor& index, const bp_tensor& out,
+                        const bp_tensor& src) {
+  const int32_t last = index.dl.ndim - 1;
+  const int64_t count = index.dl.shape[last], width = out.dl.shape[last];
+  const CheckedRows<I> checked(index, count, width);
+  std::atomic<bool> is_bad{false};
+  parallel_for(index.numel / count, std::max<int64_t>(1, element_grain / std::max(count, width)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin, next; row < end; row = next) {
+                   next = checked.next(row, end);
+                   if (next == row) {
+                     is_bad = true;
+                     return;
+                   }
+                   T* const to = data_of<T>(out);
+                   std::copy(data_of<T>(a) + row * width, data_of<T>(a) + next * width,
+                             to + row * width);
+                   for (int64_t i = row; i < next; ++i)
+                     scatter_row<Way, T, I>(to + i * width, 1, {data_of<I>(index) + i * count, 1},
+                                            data_of<T>(src) + i * count, 1, count);
+                 }
+               });
+  return !is_bad;
 }
 
 // Elements of the output that share all coordinates but `dim` belong to one thread, which goes
@@ -301,35 +385,39 @@ void run_scatter(const bp_tensor& out, int64_t dim, const bp_tensor& index, cons
       });
 }
 
-// `write` is called for indices that are within bounds, with `out` as a copy of `a`.
-template <class F>
+template <class Way, bp_dtype_set dtypes>
 Status scatter_by(const char* op, const bp_tensor& a, int64_t dim, const bp_tensor& index,
-                  const bp_tensor& out, F&& write) {
-  return with_index_type(index, [&]<class I>(Tag<I> type) {
-    if (index.numel != 0) {
-      const bp_code code = check_indices<I>(op, index, dim, size_of(a, dim));
-      if (code != BP_OK) return code;
+                  const bp_tensor& src, const bp_tensor& out) {
+  // What is not computed with only has a size.
+  const auto visit = [&](auto&& f) {
+    if constexpr (dtypes == 0)
+      visit_itemsize(a.itemsize, f);
+    else
+      visit_dtype<dtypes>(a.dtype, f);
+  };
+  return with_index_type(index, [&]<class I>(Tag<I>) {
+    const auto check = [&] { return check_indices<I>(op, index, dim, size_of(a, dim)); };
+    if (can_scatter_whole_rows<I>(a, dim, index, out, src)) {
+      bool are_good = true;
+      visit([&]<class T>(Tag<T>) { are_good = scatter_whole_rows<Way, T, I>(a, index, out, src); });
+      return are_good ? bp_code{BP_OK} : check();
     }
+    if (const bp_code code = index.numel == 0 ? BP_OK : check(); code != BP_OK) return code;
     copy_contiguous(out, a);
-    if (index.numel != 0) write(type);
+    if (index.numel != 0)
+      visit([&]<class T>(Tag<T>) { run_scatter<Way, T, I>(out, dim, index, src); });
     return bp_code{BP_OK};
   });
 }
 
 Status scatter_add(Stream, In to, int64_t dim, In places, In added, Out result) {
-  const bp_tensor &a = to.abi(), &index = places.abi(), &src = added.abi(), &out = result.abi();
-  return scatter_by("scatter_add", a, dim, index, out, [&]<class I>(Tag<I>) {
-    visit_dtype<numeric_dtypes>(
-        a.dtype, [&]<class T>(Tag<T>) { run_scatter<Add, T, I>(out, dim, index, src); });
-  });
+  return scatter_by<Add, numeric_dtypes>("scatter_add", to.abi(), dim, places.abi(), added.abi(),
+                                         result.abi());
 }
 
 Status scatter(Stream, In to, int64_t dim, In places, In written, Out result) {
-  const bp_tensor &a = to.abi(), &index = places.abi(), &src = written.abi(), &out = result.abi();
-  return scatter_by("scatter", a, dim, index, out, [&]<class I>(Tag<I>) {
-    visit_itemsize(a.itemsize,
-                   [&]<class T>(Tag<T>) { run_scatter<Replace, T, I>(out, dim, index, src); });
-  });
+  return scatter_by<Replace, 0>("scatter", to.abi(), dim, places.abi(), written.abi(),
+                                result.abi());
 }
 
 template <class I> bp_code run_one_hot(const bp_tensor& a, const bp_tensor& out) {
