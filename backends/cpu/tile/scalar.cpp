@@ -63,6 +63,18 @@ template <class T> T power(T base, T exponent) {
   return static_cast<T>(result);
 }
 
+template <class T>
+void power_of_number(void* dst, const void* a, const void* b, const void*, int64_t count) {
+  const T exponent = *static_cast<const T*>(b);
+  if (exponent == 2)
+    map<T, T>(dst, a, count, [](T base) {
+      const auto wide = static_cast<uint64_t>(base);
+      return static_cast<T>(wide * wide);
+    });
+  else
+    map<T, T>(dst, a, count, [=](T base) { return power<T>(base, exponent); });
+}
+
 template <class T> T remainder(T a, T b) {
   if constexpr (std::is_signed_v<T>)
     if (b == -1) return 0;  // the lowest number would trap
@@ -72,6 +84,7 @@ template <class T> T remainder(T a, T b) {
 template <class T> void add_integer(PrimitiveTable& table, uint32_t dtype) {
   const auto set = [&](uint16_t code, Primitive fn) { table.entries[code][dtype] = fn; };
   set(BP_X_POW, BP_BINARY(T, T, power<T>(a, b)));
+  table.numbered[number_last][BP_X_POW][dtype] = {power_of_number<T>, 0b010};
   set(BP_X_FMOD, BP_BINARY(T, T, remainder<T>(a, b)));
 }
 
