@@ -25,6 +25,8 @@ HWY_BEFORE_NAMESPACE();
 namespace bp::cpu::tile::HWY_NAMESPACE {
 namespace {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 // Integers wrap: computed in unsigned, and not in int, which small ones would be promoted to.
 template <class T> auto wide(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -208,6 +210,29 @@ void unary(void* dst, const void* a, const void*, const void*, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = Op::apply(from[i]);
 }
 
+#if HWY_TARGET == HWY_SCALAR
+constexpr Primitive to_mask_of_64 = unary<ToMask, uint64_t>;
+#else
+// Two vectors of 64 bits at a time become one of bytes; of the loop above the compiler makes three steps with shuffles of their own.
+void to_mask_of_64(void* dst, const void* a, const void* b, const void* c, int64_t count) {
+  const hn::ScalableTag<uint64_t> d;
+  const hn::Repartition<int32_t, decltype(d)> halves;
+  const hn::Rebind<int8_t, decltype(halves)> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto* to = static_cast<int8_t*>(dst);
+  const auto* from = static_cast<const uint64_t*>(a);
+  const auto is_zero = [&](const uint64_t* at) HWY_ATTR {
+    return hn::BitCast(halves, hn::VecFromMask(d, hn::Eq(hn::LoadU(d, at), hn::Zero(d))));
+  };
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const auto zeros = hn::ConcatEven(halves, is_zero(from + i + lanes), is_zero(from + i));
+    hn::StoreU(hn::Add(hn::DemoteTo(bytes, zeros), hn::Set(bytes, 1)), bytes, to + i);
+  }
+  unary<ToMask, uint64_t>(to + i, from + i, b, c, count - i);
+}
+#endif
+
 template <class Op, class T>
 void binary(void* dst, const void* a, const void* b, const void*, int64_t count) {
   auto* to = static_cast<decltype(Op::apply(T{}, T{}))*>(dst);
@@ -308,6 +333,7 @@ template <class T, class Bits> void add_type(PrimitiveTable& table, uint32_t dty
   }
   if constexpr (std::is_floating_point_v<T>) set_numbered<Div, T>(table, BP_X_DIV, dtype);
   if constexpr (std::is_same_v<T, int64_t>) {
+    set(step_to_mask, to_mask_of_64);
     set(BP_X_DIV, quotients<Quotient::truncated>);
     set(BP_X_FMOD, quotients<Quotient::remainder>);
     set(step_floor_divide, quotients<Quotient::floored>);
