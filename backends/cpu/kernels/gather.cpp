@@ -79,34 +79,9 @@ int64_t size_of(const bp_tensor& tensor, int64_t dim) {
   return tensor.dl.ndim == 0 ? 1 : tensor.dl.shape[dim];
 }
 
-// Looks at the indices of rows just before they are used, some thousand at a time, so that they come from memory once.
-template <class I> class CheckedRows {
- public:
-  CheckedRows(const bp_tensor& index, int64_t count, int64_t size)
-      : index_(index), count_(count), size_(size),
-        at_once_(std::max<int64_t>(1, constants::checked_indices / count)) {}
-
-  static bool can_check(const bp_tensor& index) {
-    return (index.flags & BP_LAYOUT_CONTIGUOUS) != 0 && index.numel != 0;
-  }
-
-  // Whether the rows from `row` on, of those before `end`, up to the returned one may be used; `row` itself if not.
-  int64_t next(int64_t row, int64_t end) const {
-    const int64_t next = std::min(end, row + at_once_);
-    const IndexRow<I> indices{data_of<I>(index_) + row * count_, 1};
-    return are_within(indices, (next - row) * count_, size_) ? next : row;
-  }
-
- private:
-  const bp_tensor& index_;
-  const int64_t count_, size_, at_once_;
-};
-
-// out[..., i, ...] = a[..., index[..., i, ...], ...]; T is any type of the element's size. False if an index is bad, where
-// `checks`.
+// out[..., i, ...] = a[..., index[..., i, ...], ...]; T is any type of the element's size.
 template <class T, class I>
-bool run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_tensor& index,
-                bool checks) {
+void run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_tensor& index) {
   const Shape shape(index);
   const auto index_strides = strides_copy(index);
   auto a_strides = strides_copy(a);
@@ -114,18 +89,11 @@ bool run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_
   a_strides[dim] = 0;  // the index moves along it instead
   const int32_t last = shape.rank - 1;
   const int64_t count = shape.last();
-  const CheckedRows<I> checked(index, count, size_of(a, dim));
-  std::atomic<bool> is_bad{false};
   parallel_for(product(shape.outer()), std::max<int64_t>(1, element_grain / count),
                [&](int64_t begin, int64_t end) {
                  Walker<2> at(shape.outer(), {index_strides.data(), a_strides.data()});
                  at.seek(begin);
-                 int64_t usable = checks ? begin : end;
                  for (int64_t row = begin; row < end; ++row, at.next()) {
-                   if (row == usable && (usable = checked.next(row, end)) == row) {
-                     is_bad = true;
-                     return;
-                   }
                    const IndexRow<I> indices{data_of<I>(index) + at.offset(0), index_strides[last]};
                    const T* const from = data_of<T>(a) + at.offset(1);
                    T* const to = data_of<T>(out) + row * count;
@@ -137,20 +105,16 @@ bool run_gather(const bp_tensor& out, const bp_tensor& a, int64_t dim, const bp_
                      to[j] = from[j * a_strides[last] + indices[j] * along];
                  }
                });
-  return !is_bad;
 }
 
 Status gather(Stream, In from, int64_t dim, In places, Out out) {
   const bp_tensor &a = from.abi(), &index = places.abi();
   return with_index_type(index, [&]<class I>(Tag<I>) {
-    const auto check = [&] { return check_indices<I>("gather", index, dim, size_of(a, dim)); };
-    const bool checks = CheckedRows<I>::can_check(index);
-    if (const bp_code code = checks ? BP_OK : check(); code != BP_OK) return code;
-    bool are_good = true;
-    visit_itemsize(a.itemsize, [&]<class T>(Tag<T>) {
-      are_good = run_gather<T, I>(out.abi(), a, dim, index, checks);
-    });
-    return are_good ? bp_code{BP_OK} : check();
+    const bp_code code = check_indices<I>("gather", index, dim, size_of(a, dim));
+    if (code != BP_OK) return code;
+    visit_itemsize(a.itemsize,
+                   [&]<class T>(Tag<T>) { run_gather<T, I>(out.abi(), a, dim, index); });
+    return bp_code{BP_OK};
   });
 }
 
@@ -287,6 +251,29 @@ void run_scatter_in_rows(const bp_tensor& out, const bp_tensor& index, const bp_
                                  data_of<T>(src) + at.offset(1), src_strides[last], count);
       });
 }
+
+// Looks at the indices of rows just before they are used, some thousand at a time, so that they come from memory once.
+template <class I> class CheckedRows {
+ public:
+  CheckedRows(const bp_tensor& index, int64_t count, int64_t size)
+      : index_(index), count_(count), size_(size),
+        at_once_(std::max<int64_t>(1, constants::checked_indices / count)) {}
+
+  static bool can_check(const bp_tensor& index) {
+    return (index.flags & BP_LAYOUT_CONTIGUOUS) != 0 && index.numel != 0;
+  }
+
+  // Whether the rows from `row` on, of those before `end`, up to the returned one may be used; `row` itself if not.
+  int64_t next(int64_t row, int64_t end) const {
+    const int64_t next = std::min(end, row + at_once_);
+    const IndexRow<I> indices{data_of<I>(index_) + row * count_, 1};
+    return are_within(indices, (next - row) * count_, size_) ? next : row;
+  }
+
+ private:
+  const bp_tensor& index_;
+  const int64_t count_, size_, at_once_;
+};
 
 // Whether rows of the index belong to rows of `a`, all without gaps, and `out` lies apart.
 template <class I>
