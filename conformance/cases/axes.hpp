@@ -1,6 +1,8 @@
-// The axes of a row: what shapes, layouts, values and forms its calls may have.
+// The axes of a row: what shapes, layouts, values and forms its calls may have; and covering arrays: few combinations of
+// axes in which all pairs, or triples, of their values come up.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -47,5 +49,14 @@ int tensor_arguments(const Operator& op);
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list);
 // Does it give what its arguments hold in another dtype that it is told?
 bool converts(const Operator& op);
+
+// Each group names the axes of which all combinations of values shall be there. The result is a list of positions,
+// one for each axis; the same for the same arguments. `seed` decides what is free.
+std::vector<std::vector<int>> cover(const std::vector<int>& sizes,
+                                    const std::vector<std::vector<int>>& groups,
+                                    std::uint64_t seed);
+
+// All groups of `strength` out of so many axes.
+std::vector<std::vector<int>> groups_of(int axes, int strength);
 
 }  // namespace bp::conform

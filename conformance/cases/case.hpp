@@ -41,4 +41,13 @@ std::string name_of(const Case& one);
 // Throws bad_argument that quotes the name and says which part is wrong.
 Case read_case(std::string_view name);
 
+// Fills in `level` and `family`.
+void classify(Case& one);
+
+// Is a dimension past the sizes at which kernels change their way?
+bool is_large(const Case& one);
+
+// A row whose shape depends on data may go to the host and count as native: the host has to know the shape anyway.
+bool is_excused_row(const std::string& op);
+
 }  // namespace bp::conform

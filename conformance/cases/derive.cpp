@@ -8,8 +8,8 @@
 #include <backplane/loading/sha256.hpp>
 #include <backplane/samples/row_facts.hpp>
 
-#include "cases/classify.hpp"
-#include "cases/cover.hpp"
+#include "cases/axes.hpp"
+#include "cases/case.hpp"
 #include "cases/special_cases.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"

@@ -9,7 +9,6 @@
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/samples/samples.hpp>
 
-#include "inputs/draft_problem.hpp"
 #include "inputs/problem.hpp"
 #include "judge/expected.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <backplane/tensor/float_formats.hpp>
 
-#include "inputs/draft_problem.hpp"
+#include "inputs/problem.hpp"
 
 namespace bp::conform {
 namespace {

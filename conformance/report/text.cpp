@@ -1,12 +1,13 @@
-// What conform prints at its end, and the command that repeats a case.
+// What conform prints at its end, the command that repeats a case, JUnit XML, and the badge.
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "inputs/values.hpp"
+#include "report/files.hpp"
 #include "report/report.hpp"
-#include "runner/aggregate.hpp"
+#include "runner/journal.hpp"
 
 namespace bp::conform {
 namespace {
@@ -133,6 +134,66 @@ std::string repeating_command(const std::string& case_name, const Json& header) 
   for (const std::string& entry : header.value("environment", std::vector<std::string>()))
     command += " --env " + quoted(entry);
   return command;
+}
+
+// ---- JUnit XML, for the machines that read it: a suite for each level
+
+namespace {
+
+std::string testcase(const Record& record, const Json& header) {
+  const Verdict& verdict = record.verdict;
+  std::string text =
+      fmt::format(R"(<testcase classname="{}" name="{}" time="{:.4f}")",
+                  escape_markup(record.one.op), escape_markup(record.name), record.ms / 1e3);
+  if (verdict.outcome == Outcome::pass) return text + "/>\n";
+  const std::string why = escape_markup(verdict.why);
+  if (verdict.outcome == Outcome::unsupported)
+    return text + fmt::format(R"(><skipped message="{}"/></testcase>)", why) + "\n";
+  const bool broke = verdict.outcome == Outcome::crash || verdict.outcome == Outcome::timeout;
+  return text + fmt::format("><{0} type=\"{1}\" message=\"{2}\">{3}</{0}></testcase>\n",
+                            broke ? "error" : "failure", name(verdict.outcome), why,
+                            escape_markup(repeating_command(record.name, header)));
+}
+
+}  // namespace
+
+void write_junit(const Run& run, const std::string& path) {
+  std::string suites[6];
+  int tests[6] = {}, failures[6] = {};
+  for (const Record& record : run.records) {
+    const int level = record.one.level < 0 || record.one.level > 5 ? 5 : record.one.level;
+    suites[level] += testcase(record, run.header);
+    ++tests[level];
+    failures[level] += is_failure(record);
+  }
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
+  for (int level = 0; level < 6; ++level)
+    if (tests[level] != 0)
+      text +=
+          fmt::format("<testsuite name=\"{} {}\" tests=\"{}\" failures=\"{}\">\n{}</testsuite>\n",
+                      escape_markup(run.subject.device),
+                      suite_of(run).empty() ? fmt::format("L{}", level) : suite_of(run),
+                      tests[level], failures[level], suites[level]);
+  write_whole_file(path, text + "</testsuites>\n");
+}
+
+// ---- A badge for a README: the profile, in the colour of what it is worth
+
+void write_badge(const Summary& summary, const std::string& path) {
+  constexpr int label_width = 84;
+  const std::string& profile = summary.profile;
+  const int width = 16 + 7 * static_cast<int>(profile.size());
+  const char* colour = !summary.ok ? "#b3261e" : summary.native_level >= 3 ? "#1a7f37" : "#9a6700";
+  write_whole_file(
+      path,
+      fmt::format(
+          R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="20" role="img" aria-label="backplane: {1}">
+<rect width="{2}" height="20" rx="3" fill="#444"/><rect x="{2}" width="{3}" height="20" rx="3" fill="{4}"/>
+<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
+<text x="{5}" y="14">backplane</text><text x="{6}" y="14">{1}</text></g></svg>
+)",
+          label_width + width, escape_markup(profile), label_width, width, colour, label_width / 2,
+          label_width + width / 2));
 }
 
 }  // namespace bp::conform

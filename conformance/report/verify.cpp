@@ -15,9 +15,8 @@
 #include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
-#include "runner/aggregate.hpp"
 #include "runner/commands.hpp"
-#include "runner/interrupt.hpp"
+#include "runner/journal.hpp"
 #include "runner/pool.hpp"
 #include "worker/scope.hpp"
 

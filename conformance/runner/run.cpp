@@ -1,19 +1,21 @@
-// backplane conform: all cases of a selection on a device, into a folder.
+// backplane conform: from what a person wrote to all cases of a selection on a device, into a folder; or a list of them.
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <sys/utsname.h>
 #include <thread>
 #include <unordered_set>
 
+#include "inputs/values.hpp"
 #include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
-#include "runner/aggregate.hpp"
 #include "runner/commands.hpp"
-#include "runner/interrupt.hpp"
+#include "runner/journal.hpp"
 #include "runner/pool.hpp"
 
 #ifndef BP_VERSION
@@ -21,6 +23,97 @@
 #endif
 
 namespace bp::conform {
+
+// ---- Options
+
+namespace {
+
+std::uint64_t parse_challenge(std::string text) {
+  if (text.starts_with("0x")) text.erase(0, 2);
+  std::uint64_t seed = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), seed, 16);
+  if (problem != std::errc() || end != text.data() + text.size())
+    refuse("conform: --challenge {}: not a hexadecimal number of up to 16 digits", text);
+  return seed;
+}
+
+// "1/4" is the first of four.
+void parse_shard(const std::string& text, Selection& out) {
+  const char* const end = text.data() + text.size();
+  int shard = 0, of = 0;
+  const auto first = std::from_chars(text.data(), end, shard);
+  bool good = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
+  if (good) {
+    const auto second = std::from_chars(first.ptr + 1, end, of);
+    good = second.ec == std::errc() && second.ptr == end && shard >= 1 && shard <= of;
+  }
+  if (!good) refuse("conform: --shard {}: should be like 1/4, the first of four", text);
+  out.shard = shard - 1;
+  out.num_shards = of;
+}
+
+}  // namespace
+
+const char* name(Profile profile) {
+  return profile == Profile::quick ? "quick" : profile == Profile::full ? "full" : "normal";
+}
+
+Profile profile_from_name(const std::string& text) {
+  for (const Profile profile : {Profile::quick, Profile::normal, Profile::full})
+    if (text == name(profile)) return profile;
+  refuse("conform: --profile {}: there are quick, normal and full", text);
+}
+
+Selection selection_of(const Options& options) {
+  Selection out = options.selection;
+  out.profile = options.quick  ? Profile::quick
+                : options.full ? Profile::full
+                               : profile_from_name(options.profile);
+  if (out.level < 0 || out.level > 5)
+    refuse("conform: --level {}: there are levels 0 to 5", out.level);
+  if (!options.challenge.empty()) out.seed = parse_challenge(options.challenge);
+  if (!options.shard.empty()) parse_shard(options.shard, out);
+  return out;
+}
+
+void to_json(Json& json, Profile profile) {
+  json = name(profile);
+}
+void from_json(const Json& json, Profile& profile) {
+  profile = profile_from_name(json.get<std::string>());
+}
+
+Bench bench_of(const Options& options) {
+  if (options.device.empty())
+    refuse("conform: which device? --device acme:0; 'backplane devices' lists them");
+  Bench bench;
+  bench.plan.device = options.device;
+  if (!options.plugin.empty()) {
+    std::error_code missing;
+    bench.plan.plugin = std::filesystem::canonical(options.plugin, missing);
+    if (missing) refuse("conform: --plugin {}: {}", options.plugin, missing.message());
+  }
+  bench.plan.environment = options.environment;
+  for (const std::string& entry : options.environment)
+    if (entry.find('=') == std::string::npos)
+      refuse("conform: --env {}: should be NAME=VALUE", entry);
+  bench.subject = describe_subject(bench.plan);
+  // A case may have to wait for the compilation of several kernels, on a machine that has others to do.
+  if (bench.subject.compiles) bench.patience = 6;
+  return bench;
+}
+
+int jobs_of(const Options& options) {
+  return options.jobs > 0 ? options.jobs
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::string journal_of(const std::string& report) {
+  return std::filesystem::is_directory(report) ? report + "/journal.jsonl" : report;
+}
+
+// ---- Runs
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -153,6 +246,73 @@ int run_conform(const Options& options) {
   guard.reset();
   going.journal.reset();
   return write_reports(going.folder, options.waivers, stdout);
+}
+
+// ---- Lists: the cases in groups by level and question, their names, or how many there are
+
+namespace {
+
+void print_counts(const std::vector<Case>& cases) {
+  std::map<std::string, std::array<int, 6>> rows;
+  std::array<int, 6> levels{};
+  for (const Case& one : cases) {
+    const std::string row = one.lane == Lane::probe
+                                ? "probe:" + one.op
+                                : fmt::format("{}[{}]", one.op, short_name(one.dtype));
+    const auto level = static_cast<std::size_t>(one.level);
+    ++rows[row][level];
+    ++levels[level];
+  }
+  const auto print = [](const std::string& row, const std::array<int, 6>& counts) {
+    int all = 0;
+    for (const int count : counts) all += count;
+    fmt::print("{:<48}{:>7}{:>7}{:>7}{:>7}{:>7}{:>7}{:>8}\n", row, counts[0], counts[1], counts[2],
+               counts[3], counts[4], counts[5], all);
+  };
+  fmt::print("{:<48}{:>7}{:>7}{:>7}{:>7}{:>7}{:>7}{:>8}\n", "ROW", "L0", "L1", "L2", "L3", "L4",
+             "L5", "ALL");
+  for (const auto& [row, counts] : rows) print(row, counts);
+  print("all", levels);
+}
+
+struct ListedGroup {
+  int num_cases = 0;
+  std::string example;
+};
+
+// "probe:memory" for all probes of memory, else what a case asks.
+std::string listed_under(const Case& one) {
+  return one.lane == Lane::probe ? "probe:" + one.op.substr(0, one.op.find('.')) : one.family;
+}
+
+void print_groups(const std::vector<Case>& cases) {
+  std::map<std::pair<int, std::string>, ListedGroup> groups;
+  for (const Case& one : cases) {
+    ListedGroup& group = groups[{one.level, listed_under(one)}];
+    if (group.num_cases++ == 0) group.example = name_of(one);
+  }
+  fmt::print("{:<7}{:<24}{:>8}  {}\n", "LEVEL", "GROUP", "CASES", "FOR EXAMPLE");
+  for (const auto& [key, group] : groups)
+    fmt::print("{:<7}{:<24}{:>8}  {}\n", key.first, key.second, group.num_cases, group.example);
+  fmt::print("\n{} cases; --names lists them, 'explain CASE' says what one asks\n", cases.size());
+}
+
+}  // namespace
+
+int list_cases(const Options& options) {
+  const Selection selection = selection_of(options);
+  const Subject subject = options.device.empty() ? Subject() : bench_of(options).subject;
+  const std::vector<Case> cases = derive_cases(subject, selection);
+  if (options.count) {
+    print_counts(cases);
+    return 0;
+  }
+  if (!options.names && options.selection.filters.empty()) {
+    print_groups(cases);
+    return 0;
+  }
+  for (const Case& one : cases) fmt::print("{}\n", name_of(one));
+  return 0;
 }
 
 }  // namespace bp::conform

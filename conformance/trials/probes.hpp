@@ -1,4 +1,4 @@
-// What the probes are made of: a plan of steps, and what their answers must say.
+// What the probes are made of: a plan of steps, and what their answers must say; and small calls, which several of them repeat.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cases/kernels.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {
@@ -135,5 +136,23 @@ std::vector<std::string> one_variant(const Subject& subject, int profile);
 template <bool Subject::*fact> std::vector<std::string> where(const Subject& subject, int profile) {
   return subject.*fact ? one_variant(subject, profile) : std::vector<std::string>();
 }
+
+// "exp[f32]", ...: rows and dtypes for which some declared kernel takes a small call. `profile` as of derive_cases: one
+// dtype for each row, two, or all.
+std::vector<std::string> small_calls(const Subject& subject, int profile);
+
+// Steps that make the objects, the call, and the objects of its outputs.
+struct SmallCall {
+  Json setup = Json::array();
+  Json call;
+  std::vector<int> outputs;
+  std::string op;
+  std::size_t num_shapes =
+      1;  // that turn by turn are called: the turn behind them has other values alone
+};
+// Its objects are `first_object` and up. `turn`: another shape, where the row has several that the kernel takes, and other values. Throws bad_argument for a name
+// that small_calls does not give.
+SmallCall small_call(const std::string& name, const Subject& subject, std::size_t turn = 0,
+                     int first_object = 0);
 
 }  // namespace bp::conform

@@ -6,7 +6,6 @@
 #include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/error.hpp>
 
-#include "inputs/draft_problem.hpp"
 #include "inputs/problem.hpp"
 #include "trials/row_trials.hpp"
 

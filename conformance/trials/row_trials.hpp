@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "inputs/draft_problem.hpp"
+#include "inputs/problem.hpp"
 #include "judge/calls.hpp"
 #include "judge/expected.hpp"
 #include "trials/trial.hpp"

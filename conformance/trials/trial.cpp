@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "cases/classify.hpp"
+#include "cases/case.hpp"
 #include "cases/kernels.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"

@@ -11,9 +11,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "cases/axes.hpp"
-#include "cases/cover.hpp"
 #include "cases/derive.hpp"
-#include "inputs/draft_problem.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 

@@ -9,7 +9,6 @@
 #include <backplane/tensor/error.hpp>
 
 #include "cases/kernels.hpp"
-#include "cases/round_trips.hpp"
 #include "cases/special_cases.hpp"
 #include "conformance/child_worker.hpp"
 #include "inputs/parts.hpp"

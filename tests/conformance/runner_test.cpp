@@ -9,7 +9,7 @@
 
 #include "conformance/fake.hpp"
 #include "report/report.hpp"
-#include "runner/aggregate.hpp"
+#include "runner/journal.hpp"
 
 namespace {
 
