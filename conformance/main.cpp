@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "runner/commands.hpp"
-#include "runner/fake_worker.hpp"
 #include "worker/worker.hpp"
 
 namespace {
@@ -17,28 +16,22 @@ namespace {
 using bp::conform::Options;
 using Command = int (*)(const Options&);
 
-struct WorkerLine {
-  bp::conform::WorkerOptions options;
-  bool fake = false;
-};
-
 // A worker dies with its parent, leaves no core file and dies of what kills it.
-int work(const WorkerLine& line) {
+int work(const bp::conform::WorkerOptions& options) {
   constexpr int requests = 3, answers = 4;  // see runner/worker_process.cpp
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) signal(number, SIG_DFL);
-  for (const int file : {requests, answers, line.options.journal})
+  for (const int file : {requests, answers, options.journal})
     if (file >= 0) fcntl(file, F_SETFD, FD_CLOEXEC);
-  if (line.fake) return bp::conform::run_fake_worker(requests, answers, line.options.journal);
-  return bp::conform::run_worker(requests, answers, line.options);
+  return bp::conform::run_worker(requests, answers, options);
 }
 
 struct CommandLine {
   CLI::App app{"Backplane's conformance suite: tests a plugin case by case", "backplane conform"};
   Options options;
-  WorkerLine worker;
+  bp::conform::WorkerOptions worker;
   Command chosen = nullptr;
   bool is_worker = false;
 
@@ -52,6 +45,13 @@ struct CommandLine {
   }
 
  private:
+  // An option with the word that stands for its value.
+  template <class Value>
+  static CLI::Option* add_option(CLI::App* sub, const char* name, Value& value, const char* type,
+                                 const char* description) {
+    return sub->add_option(name, value, description)->type_name(type);
+  }
+
   CLI::App* add(const char* name, const char* description, Command command) {
     CLI::App* sub = app.add_subcommand(name, description);
     sub->callback([this, command] { chosen = command; });
@@ -59,52 +59,46 @@ struct CommandLine {
   }
 
   void add_device(CLI::App* sub) {
-    sub->add_option("--device", options.device, "The device to test: acme:0")->type_name("NAME");
-    sub->add_option("--plugin", options.plugin, "Its library, if it is not found automatically")
-        ->type_name("PATH");
-    sub->add_option("--env", options.environment, "Variables for the workers (repeatable)")
-        ->type_name("NAME=VALUE");
+    add_option(sub, "--device", options.device, "NAME", "The device to test: acme:0");
+    add_option(sub, "--plugin", options.plugin, "PATH",
+               "Its library, if it is not found automatically");
+    add_option(sub, "--env", options.environment, "NAME=VALUE",
+               "Variables for the workers (repeatable)");
     sub->add_option("--jobs", options.jobs, "Number of workers; by default one for each core")
         ->check(CLI::Range(1, 1024));
   }
 
   void add_selection(CLI::App* sub) {
     sub->add_option("--level", options.selection.level, "Up to this level, 0 to 5");
-    sub->add_option("--filter", options.selection.filters,
-                    "Only rows or cases that match: 'matmul*' (repeatable)")
-        ->type_name("GLOB");
+    add_option(sub, "--filter", options.selection.filters, "GLOB",
+               "Only rows or cases that match: 'matmul*' (repeatable)");
     sub->add_option("--profile", options.profile, "quick, normal or full");
     sub->add_flag("--quick", options.quick, "The profile that takes seconds");
     sub->add_flag("--full", options.full, "The profile that takes many minutes")
         ->excludes("--quick");
     sub->add_option("--seed", options.selection.seed, "Seed of the values");
-    sub->add_option("--challenge", options.challenge, "A seed chosen by someone else")
-        ->type_name("HEX")
+    add_option(sub, "--challenge", options.challenge, "HEX", "A seed chosen by someone else")
         ->excludes("--seed");
-    sub->add_option("--random", options.selection.random_cases, "Additional cases with random axes")
-        ->type_name("N");
-    sub->add_option("--shard", options.shard, "1/4: the first of four parts")->type_name("I/N");
+    add_option(sub, "--random", options.selection.random_cases, "N",
+               "Additional cases with random axes");
+    add_option(sub, "--shard", options.shard, "I/N", "1/4: the first of four parts");
   }
 
   void add_run() {
     CLI::App* run = add("run", "Run the cases of a device (the default)", bp::conform::run_conform);
     add_device(run);
     add_selection(run);
-    run->add_option("--out", options.out, "Folder for the journal and reports")
-        ->type_name("FOLDER");
+    add_option(run, "--out", options.out, "FOLDER", "Folder for the journal and reports");
     run->add_flag("--resume", options.resume, "Continue with the existing journal");
-    run->add_option("--waivers", options.waivers,
-                    "What may fail, why, and until when (conformance.yaml)")
-        ->type_name("FILE");
+    add_option(run, "--waivers", options.waivers, "FILE",
+               "What may fail, why, and until when (conformance.yaml)");
     run->add_option("--through", options.through,
                     "PyTorch's samples, or ONNX's node tests, in place of our own cases")
         ->check(CLI::IsMember({"pytorch", "onnx"}));
-    run->add_option("--python", options.python,
-                    "The Python that has what --through needs; python3 by default")
-        ->type_name("PATH");
-    run->add_option("--patience", options.patience,
-                    "Seconds that a case of --through may take; 60 by default")
-        ->type_name("SECONDS")
+    add_option(run, "--python", options.python, "PATH",
+               "The Python that has what --through needs; python3 by default");
+    add_option(run, "--patience", options.patience, "SECONDS",
+               "Seconds that a case of --through may take; 60 by default")
         ->check(CLI::PositiveNumber)
         ->needs("--through");
     run->add_flag("--quiet", options.quiet, "No progress, only failures");
@@ -123,10 +117,9 @@ struct CommandLine {
     CLI::App* shrink =
         add("shrink", "Find the simplest case that fails like this one", bp::conform::shrink_case);
     CLI::App* explain = add("explain", "Show how a case is judged", bp::conform::explain_case);
-    explain->add_option("--report", options.report, "Compare it with passing cases")
-        ->type_name("FOLDER");
+    add_option(explain, "--report", options.report, "FOLDER", "Compare it with passing cases");
     for (CLI::App* sub : {repro, shrink, explain}) {
-      sub->add_option("case", options.name, "Its name")->required()->type_name("CASE");
+      add_option(sub, "case", options.name, "CASE", "Its name")->required();
       add_device(sub);
     }
   }
@@ -134,41 +127,31 @@ struct CommandLine {
   void add_readers() {
     CLI::App* gaps = add("gaps", "Rank the missing kernels by the models that they block",
                          bp::conform::show_gaps);
-    gaps->add_option("report", options.files, "A folder")
-        ->required()
-        ->expected(1)
-        ->type_name("FOLDER");
+    add_option(gaps, "report", options.files, "FOLDER", "A folder")->required()->expected(1);
     gaps->add_option("--for", options.models, "Only these models: resnet50,bert")
         ->delimiter(',')
         ->type_name("MODELS");
     CLI::App* diff =
         add("diff", "Show what changed between two reports; fails if something got worse",
             bp::conform::diff_reports);
-    diff->add_option("reports", options.files, "Two folders")
-        ->required()
-        ->expected(2)
-        ->type_name("FOLDER");
+    add_option(diff, "reports", options.files, "FOLDER", "Two folders")->required()->expected(2);
     CLI::App* certify =
         add("certify", "Write the certificate of a complete report", bp::conform::certify_report);
-    certify->add_option("report", options.files, "A folder, or those of all shards")
-        ->required()
-        ->type_name("FOLDER");
-    certify->add_option("--out", options.out, "Folder for the shards' common report")
-        ->type_name("FOLDER");
-    certify
-        ->add_option("--waivers", options.waivers,
-                     "What may fail, why, and until when (conformance.yaml)")
-        ->type_name("FILE");
+    add_option(certify, "report", options.files, "FOLDER", "A folder, or those of all shards")
+        ->required();
+    add_option(certify, "--out", options.out, "FOLDER", "Folder for the shards' common report");
+    add_option(certify, "--waivers", options.waivers, "FILE",
+               "What may fail, why, and until when (conformance.yaml)");
     certify->add_flag("--install", options.install,
                       "Also install it, for 'backplane devices' and applications to show");
     CLI::App* verify =
         add("verify", "Check whether a certificate is valid", bp::conform::verify_certificate);
-    verify->add_option("certificate", options.files, "A certificate, with its journal beside it")
+    add_option(verify, "certificate", options.files, "FILE",
+               "A certificate, with its journal beside it")
         ->required()
-        ->expected(1)
-        ->type_name("FILE");
-    verify->add_option("--rerun", options.rerun, "Run a random part again and compare: 5%")
-        ->type_name("SHARE");
+        ->expected(1);
+    add_option(verify, "--rerun", options.rerun, "SHARE",
+               "Run a random part again and compare: 5%");
     add_device(verify);
   }
 
@@ -178,23 +161,22 @@ struct CommandLine {
             bp::conform::run_selftest);
     add_device(selftest);
     selftest->get_option("--plugin")->check(CLI::ExistingFile);
-    selftest->add_option("--faults", options.faults, "The list of faults and variants")
-        ->type_name("FILE");
-    selftest->add_option("--tenth", options.tenth, "Only every tenth, beginning with this one")
-        ->type_name("N");
+    add_option(selftest, "--faults", options.faults, "FILE", "The list of faults and variants");
+    add_option(selftest, "--tenth", options.tenth, "N",
+               "Only every tenth, beginning with this one");
     selftest->add_option("--seeds", options.seeds, "How often, with different seeds")
         ->check(CLI::Range(1, 100));
-    selftest->add_option("--only", options.only, "Only these faults or variants (repeatable)")
-        ->type_name("GLOB");
+    add_option(selftest, "--only", options.only, "GLOB",
+               "Only these faults or variants (repeatable)");
     selftest->add_flag("--matrix", options.whole_matrix,
                        "Do not stop at the first kill: every family's");
-    selftest->add_option("--write", options.write, "The matrix as a page")->type_name("PATH");
+    add_option(selftest, "--write", options.write, "PATH", "The matrix as a page");
     selftest
         ->add_option("--at-once", options.at_once,
                      "Faults and variants side by side; they share the workers")
         ->check(CLI::Range(1, 1024));
-    selftest->add_option("--out", options.out, "Keep results.jsonl and the journals here")
-        ->type_name("FOLDER");
+    add_option(selftest, "--out", options.out, "FOLDER",
+               "Keep results.jsonl and the journals here");
     selftest->add_flag("--resume", options.resume,
                        "Do not run again what FOLDER/results.jsonl holds, also of other runs");
     selftest->add_flag("--older", options.older,
@@ -204,11 +186,10 @@ struct CommandLine {
   void add_worker() {
     CLI::App* sub = app.add_subcommand("worker", "")->group("");  // started by the others
     sub->callback([this] { is_worker = true; });
-    sub->add_option("--device", worker.options.device)->required();
-    sub->add_option("--plugin", worker.options.plugin);
-    sub->add_option("--lane", worker.options.lane);
-    sub->add_option("--journal-fd", worker.options.journal);
-    sub->add_flag("--fake", worker.fake);
+    sub->add_option("--device", worker.device)->required();
+    sub->add_option("--plugin", worker.plugin);
+    sub->add_option("--lane", worker.lane);
+    sub->add_option("--journal-fd", worker.journal);
   }
 };
 

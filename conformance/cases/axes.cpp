@@ -135,7 +135,7 @@ int tensor_arguments(const Operator& op) {
 }
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
+  return std::ranges::find(list, text) != list.end();
 }
 
 bool converts(const Operator& op) {
@@ -187,8 +187,7 @@ void thin_out(std::vector<std::string>& axis, std::size_t most) {
 Axes axes_of(const Operator& op, Profile profile) {
   Axes axes;
   for (const Dtype dtype : dtypes_of(op.name())) {
-    const bool is_main =
-        std::find(std::begin(main_dtypes), std::end(main_dtypes), dtype) != std::end(main_dtypes);
+    const bool is_main = std::ranges::find(main_dtypes, dtype) != std::end(main_dtypes);
     (is_main ? axes.dtypes : axes.minor_dtypes).push_back(dtype);
   }
   if (axes.dtypes.empty()) axes.dtypes.swap(axes.minor_dtypes);
@@ -330,7 +329,7 @@ void keep_numbers_held(const Operator& op, Case& one) {
   if (!facts || numbers_are_held(op, one)) return;
   // The next one that will do.
   const Texts shapes = split_text(facts->shapes, ' ');
-  const auto own = std::find(shapes.begin(), shapes.end(), one.shape);
+  const auto own = std::ranges::find(shapes, one.shape);
   const auto place = static_cast<std::size_t>(own - shapes.begin());
   for (std::size_t i = 1; i <= shapes.size(); ++i) {
     one.shape = shapes[(place + i) % shapes.size()];
@@ -386,7 +385,7 @@ class Wanted {
       rest /= static_cast<std::size_t>(sizes_[axis]);
     }
   }
-  bool has(int axis) const { return std::find(group_.begin(), group_.end(), axis) != group_.end(); }
+  bool has(int axis) const { return std::ranges::find(group_, axis) != group_.end(); }
 
  private:
   const std::vector<int>& sizes_;
@@ -434,9 +433,8 @@ std::vector<std::vector<int>> cover(const std::vector<int>& sizes,
   for (const std::vector<int>& group : groups) all.emplace_back(sizes, group);
   std::vector<std::vector<int>> rows;
   for (;;) {
-    const auto most =
-        std::max_element(all.begin(), all.end(),
-                         [](const Wanted& a, const Wanted& b) { return a.left() < b.left(); });
+    const auto most = std::ranges::max_element(
+        all, [](const Wanted& a, const Wanted& b) { return a.left() < b.left(); });
     if (most == all.end() || most->left() == 0) return rows;
     std::vector<int> row(sizes.size(), -1);
     most->begin(row);

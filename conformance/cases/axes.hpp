@@ -27,8 +27,6 @@ Case case_of(const Operator& op, Dtype dtype, std::string shape, std::string lay
 Case case_at(const Operator& op, const Axes& axes, const std::vector<int>& places);
 std::vector<int> sizes_of(const Axes& axes);
 
-// The calls that the row must refuse, without dtype and seed.
-std::vector<Case> refusals_of(const Operator& op);
 // Is the call one that makes sense: else a plainer one takes its place.
 void make_sensible(const Operator& op, Case& one);
 // Numbers that the dtype holds: others are refused. Fractions in a range of whole numbers are a matter of taste.

@@ -23,10 +23,9 @@ bool is_selected(const Selection& selection, const Case& one) {
   if (one.level > selection.level) return false;
   if (selection.filters.empty()) return true;
   const std::string name = name_of(one);
-  return std::any_of(selection.filters.begin(), selection.filters.end(),
-                     [&](const std::string& filter) {
-                       return matches_glob(filter, one.op) || matches_glob(filter, name);
-                     });
+  return std::ranges::any_of(selection.filters, [&](const std::string& filter) {
+    return matches_glob(filter, one.op) || matches_glob(filter, name);
+  });
 }
 
 // Axes of the core lane in this order: dtype, shape, layouts, values, form. Of a composite row that is nobody's kernel
@@ -122,12 +121,10 @@ std::vector<Operator*> rows_of_table() {
 bool may_be_selected(const Selection& selection, const Operator& op) {
   // Only patterns of whole names, which have a lane, need all rows.
   return selection.filters.empty() ||
-         std::any_of(
-             selection.filters.begin(), selection.filters.end(), [&](const std::string& filter) {
-               return matches_glob(filter, op.name()) || filter.find(':') != std::string::npos ||
-                      filter.find('/') != std::string::npos ||
-                      filter.find('[') != std::string::npos;
-             });
+         std::ranges::any_of(selection.filters, [&](const std::string& filter) {
+           return matches_glob(filter, op.name()) || filter.find(':') != std::string::npos ||
+                  filter.find('/') != std::string::npos || filter.find('[') != std::string::npos;
+         });
 }
 
 // What is compiled, is compiled for each dtype: a quick run asks each row for the first one and a few others, in turn,
@@ -216,8 +213,7 @@ std::vector<Case> derive_cases(const Subject& subject, const Selection& selectio
     refuse("no case is of level {} or below; choose a higher one", selection.level);
   if (chosen.empty())
     refuse("no case matches '{}'; 'list' prints the names", fmt::join(selection.filters, "', '"));
-  std::stable_sort(chosen.begin(), chosen.end(),
-                   [](const Case& a, const Case& b) { return a.level < b.level; });
+  std::ranges::stable_sort(chosen, [](const Case& a, const Case& b) { return a.level < b.level; });
   std::vector<Case> of_shard;
   for (std::size_t i = 0; i < chosen.size(); ++i)
     if (static_cast<int>(i % static_cast<std::size_t>(std::max(selection.num_shards, 1))) ==

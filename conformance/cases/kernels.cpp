@@ -36,7 +36,7 @@ bool takes_argument(const DeclaredKernel& kernel, const DirectProblem& call, std
       is_number_tag(argument.value.tag) && (call.problem.op->scalar_ok >> place & 1u);
   if (place >= kernel.args.size()) return !is_number;
   if (is_number) return kernel.args[place].scalar_ok != 0;
-  return std::all_of(argument.tensors.begin(), argument.tensors.end(), [&](int tensor) {
+  return std::ranges::all_of(argument.tensors, [&](int tensor) {
     return takes_laid(kernel.args[place], call.problem.tensors[static_cast<std::size_t>(tensor)]);
   });
 }
@@ -168,8 +168,9 @@ bool make_direct_call(const Case& one, const Problem& asked, const Subject& subj
     const int place = place_of_kernel(one, subject);
     return place >= 0 && declaration_takes(subject.kernels[static_cast<std::size_t>(place)], out);
   }
-  return std::any_of(subject.kernels.begin(), subject.kernels.end(),
-                     [&](const DeclaredKernel& kernel) { return declaration_takes(kernel, out); });
+  return std::ranges::any_of(subject.kernels, [&](const DeclaredKernel& kernel) {
+    return declaration_takes(kernel, out);
+  });
 }
 
 // ---- Cases

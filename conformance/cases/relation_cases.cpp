@@ -174,8 +174,7 @@ void add_round_trips(const Operator& op, const Axes& axes, Profile profile,
   std::string shape;
   for (const Case& one : round_trips_of(op)) {
     if (profile == Profile::quick) {
-      if (std::find(axes.dtypes.begin(), axes.dtypes.end(), one.dtype) == axes.dtypes.end())
-        continue;
+      if (std::ranges::find(axes.dtypes, one.dtype) == axes.dtypes.end()) continue;
       return out.push_back(one);
     }
     const bool is_first = one.shape != std::exchange(shape, one.shape);

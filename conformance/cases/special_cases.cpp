@@ -181,12 +181,6 @@ void add_refusals(const Operator& op, const Axes& axes, std::vector<Case>& out) 
 
 }  // namespace
 
-std::vector<Case> refusals_of(const Operator& op) {
-  std::vector<Case> found;
-  add_refusals(op, axes_of(op, Profile::quick), found);
-  return found;
-}
-
 void add_special_cases(const Operator& op, const Axes& axes, Profile profile,
                        std::vector<Case>& out) {
   add_refusals(op, axes, out);
@@ -221,7 +215,7 @@ bool is_named(const std::string& dtypes, Dtype dtype) {
   if (dtypes == "all") return true;
   if (dtypes == "floating") return is_floating(dtype);
   const std::vector<std::string> names = split_text(dtypes, '+');
-  return std::find(names.begin(), names.end(), short_name(dtype)) != names.end();
+  return std::ranges::find(names, short_name(dtype)) != names.end();
 }
 
 class LargeCases {

@@ -1,7 +1,28 @@
 // A subject as JSON, both ways: workers describe, journals keep.
 #include "cases/subject.hpp"
 
+template <class Visit> static void each_part(auto& arg, Visit visit) {
+  visit(arg.dtypes);
+  visit(arg.layouts);
+  visit(arg.spaces);
+  visit(arg.min_rank);
+  visit(arg.max_rank);
+  visit(arg.scalar_ok);
+  visit(arg.alignment);
+}
+
+// As a list.
+void to_json(nlohmann::json& json, const bp_arg& arg) {
+  each_part(arg, [&](auto part) { json.push_back(part); });
+}
+void from_json(const nlohmann::json& json, bp_arg& arg) {
+  each_part(arg, [&, place = 0](auto& part) mutable { json.at(place++).get_to(part); });
+}
+
 namespace bp::conform {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(DeclaredKernel, op, args, flags, priority, plans)
+
 namespace {
 
 // Calls visit(name in JSON, field) for the plain ones.
@@ -45,38 +66,6 @@ template <class Visit> void each_numeric(auto& numerics, Visit visit) {
   visit("checks_handles", numerics.checks_handles);
 }
 
-nlohmann::json kernel_json(const DeclaredKernel& kernel) {
-  nlohmann::json args = nlohmann::json::array();
-  for (const bp_arg& arg : kernel.args)
-    args.push_back({arg.dtypes, arg.layouts, arg.spaces, arg.min_rank, arg.max_rank, arg.scalar_ok,
-                    arg.alignment});
-  return {{"op", kernel.op},
-          {"args", std::move(args)},
-          {"flags", kernel.flags},
-          {"priority", kernel.priority},
-          {"plans", kernel.plans}};
-}
-
-DeclaredKernel read_kernel(const nlohmann::json& json) {
-  DeclaredKernel kernel;
-  kernel.op = json.at("op").get<std::string>();
-  kernel.flags = json.at("flags").get<std::uint32_t>();
-  kernel.priority = json.at("priority").get<std::int32_t>();
-  kernel.plans = json.value("plans", false);
-  for (const nlohmann::json& each : json.at("args")) {
-    bp_arg arg{};
-    arg.dtypes = each.at(0).get<bp_dtype_set>();
-    arg.layouts = each.at(1).get<std::uint32_t>();
-    arg.spaces = each.at(2).get<std::uint32_t>();
-    arg.min_rank = each.at(3).get<std::uint8_t>();
-    arg.max_rank = each.at(4).get<std::uint8_t>();
-    arg.scalar_ok = each.at(5).get<std::uint8_t>();
-    arg.alignment = each.at(6).get<std::uint32_t>();
-    kernel.args.push_back(arg);
-  }
-  return kernel;
-}
-
 }  // namespace
 
 std::vector<const DeclaredKernel*> Subject::kernels_of(const std::string& op) const {
@@ -93,8 +82,7 @@ nlohmann::json to_json(const Subject& subject) {
   each_newer_field(subject, write);
   each_numeric(subject.numerics, [&](const char* key, bool value) { numerics[key] = value; });
   json["numerics"] = std::move(numerics);
-  nlohmann::json& kernels = json["kernels"] = nlohmann::json::array();
-  for (const DeclaredKernel& kernel : subject.kernels) kernels.push_back(kernel_json(kernel));
+  json["kernels"] = subject.kernels;
   return json;
 }
 
@@ -108,8 +96,7 @@ Subject read_subject(const nlohmann::json& json) {
     if (key != std::string_view("flushes_bf16_products") || from.contains(key))
       from.at(key).get_to(value);
   });
-  for (const nlohmann::json& kernel : json.at("kernels"))
-    subject.kernels.push_back(read_kernel(kernel));
+  json.at("kernels").get_to(subject.kernels);
   return subject;
 }
 

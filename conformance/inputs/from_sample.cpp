@@ -91,7 +91,7 @@ std::shared_ptr<const ClonedSamples> cloned_samples(const Operator& op, Dtype dt
   static std::list<Entry> kept;
   constexpr std::size_t most_kept = 24;
   const std::lock_guard<std::mutex> locked(lock);
-  const auto found = std::find_if(kept.begin(), kept.end(), [&](const Entry& entry) {
+  const auto found = std::ranges::find_if(kept, [&](const Entry& entry) {
     return entry.op == &op && entry.dtype == dtype && entry.variant == variant;
   });
   if (found != kept.end()) {
@@ -113,7 +113,7 @@ bool keeps_its_values(const Operator& op, std::string_view argument) {
       "rstd",      "variance",   "mean",          "std",           "logsumexp",
       "attn_mask", "pos_weight", "lengths",       "sequence_lens", "batch_sizes",
       "targets",   "boxes",      "input_lengths", "target_lengths"};
-  if (std::find(std::begin(always), std::end(always), argument) != std::end(always)) return true;
+  if (std::ranges::find(always, argument) != std::end(always)) return true;
   if (argument == "weight") return op.schema->find("reduction") >= 0;  // of a loss
   if (argument == op.schema->arguments[0].name && has_trait(op.name(), Trait::telling_input))
     return true;

@@ -82,7 +82,7 @@ bool holds_or_fails(const Problem& problem, const Split& split, std::uint64_t se
 }
 
 bool all_have(const std::vector<Tensor>& results, std::size_t dim) {
-  return std::all_of(results.begin(), results.end(), [&](const Tensor& each) {
+  return std::ranges::all_of(results, [&](const Tensor& each) {
     return static_cast<std::size_t>(each.ndim()) > dim &&
            each.shape()[dim] == results[0].shape()[dim];
   });
@@ -92,7 +92,7 @@ bool all_have(const std::vector<Tensor>& results, std::size_t dim) {
 
 const Cut* Split::cut_of(std::size_t tensor) const {
   const auto found =
-      std::find_if(cuts.begin(), cuts.end(), [&](const Cut& cut) { return cut.tensor == tensor; });
+      std::ranges::find_if(cuts, [&](const Cut& cut) { return cut.tensor == tensor; });
   return found == cuts.end() ? nullptr : &*found;
 }
 

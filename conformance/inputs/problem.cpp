@@ -56,7 +56,7 @@ Sizes strides_for(const Sizes& shape, std::string_view layout, Dtype dtype) {
   const std::size_t rank = shape.size();
   Sizes order = usual_order(rank);
   if (layout == "transpose" && rank >= 2) std::swap(order[rank - 1], order[rank - 2]);
-  if (layout == "permute") std::reverse(order.begin(), order.end());
+  if (layout == "permute") std::ranges::reverse(order);
   if (layout == "channels_last" && rank >= 4)
     std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   Sizes strides = strides_in_order(shape, order);
@@ -95,8 +95,7 @@ std::int64_t reach_of(const Sizes& shape, const Sizes& strides) {
 }  // namespace
 
 bool is_layout_name(std::string_view name) {
-  return std::find(names_of_layouts.begin(), names_of_layouts.end(), name) !=
-         names_of_layouts.end();
+  return std::ranges::find(names_of_layouts, name) != names_of_layouts.end();
 }
 
 bool is_read_only_layout(std::string_view name) {
@@ -147,7 +146,7 @@ std::uint32_t layout_flags(const Laid& laid) {
   Sizes order = usual_order(rank);
   if (numel_of(laid.shape) == 0 || lies_as(order)) flags |= BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_DENSE;
   if (rank == 4 && lies_as({0, 2, 3, 1})) flags |= BP_LAYOUT_CHANNELS_LAST | BP_LAYOUT_DENSE;
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
     const auto stride = [&](std::int64_t dim) {
       return laid.shape[static_cast<std::size_t>(dim)] == 1
                  ? INT64_MAX
@@ -406,7 +405,7 @@ bool needs_a_cast(const InferredCall& call, const Operator& op) {
 bool gives_nothing(const InferredCall& call, std::size_t num_outputs) {
   for (std::size_t i = 0; i < num_outputs; ++i) {
     const Dims& shape = call.inferred.outputs[i].shape;
-    if (std::find(shape.begin(), shape.end(), 0) == shape.end()) return false;
+    if (std::ranges::find(shape, 0) == shape.end()) return false;
   }
   return true;
 }

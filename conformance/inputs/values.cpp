@@ -544,7 +544,7 @@ std::int64_t bad_index(std::string_view values, std::uint64_t word, std::int64_t
 
 Values values_named(std::string_view name) {
   const std::vector<std::string>& names = names_of_values();
-  return static_cast<Values>(std::find(names.begin(), names.end(), name) - names.begin());
+  return static_cast<Values>(std::ranges::find(names, name) - names.begin());
 }
 
 bool is_values_name(std::string_view name) {

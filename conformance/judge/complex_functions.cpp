@@ -136,8 +136,8 @@ std::vector<double> moves_of(const Evaluation& all, const ExpectedTensor& out,
 
 bool is_complex_function(const Problem& problem) {
   if (!problem.op->decompose_complex || problem.op->num_nodes == 0) return false;
-  return std::any_of(problem.tensors.begin(), problem.tensors.end(),
-                     [](const Laid& laid) { return is_complex(laid.dtype); });
+  return std::ranges::any_of(problem.tensors,
+                             [](const Laid& laid) { return is_complex(laid.dtype); });
 }
 
 Tensor complex_function(const Evaluation& all, const std::vector<Tensor>& inputs,

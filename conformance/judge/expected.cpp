@@ -202,7 +202,7 @@ Problem put_together(const Problem& problem) {
 Expected expect(const Problem& problem, const Case& one, const Numerics& numerics, bool gradients) {
   try {
     const auto is_sparse = [](const Laid& laid) { return laid.sparse_bytes != 0; };
-    return std::any_of(problem.tensors.begin(), problem.tensors.end(), is_sparse)
+    return std::ranges::any_of(problem.tensors, is_sparse)
                ? evaluated(put_together(problem), one, numerics, gradients)
                : evaluated(problem, one, numerics, gradients);
   } catch (const Error& error) {
@@ -418,8 +418,7 @@ constexpr std::int64_t few = 4;  // may happen to be all such as decide nothing
 
 bool is_open(const ExpectedTensor& expected) {
   return !expected.only_shape && !expected.bound.empty() &&
-         std::all_of(expected.bound.begin(), expected.bound.end(),
-                     [](double bound) { return bound == HUGE_VAL; });
+         std::ranges::all_of(expected.bound, [](double bound) { return bound == HUGE_VAL; });
 }
 
 bool are_all_alike(const ExpectedTensor& expected) {
@@ -435,7 +434,7 @@ bool are_all_alike(const ExpectedTensor& expected) {
 bool depends_on_few_numbers(const Case& one, const Problem& problem) {
   const bool rounds = is_floating(one.dtype) || is_complex(one.dtype);
   return rounds && one.form != "error" &&
-         std::any_of(problem.tensors.begin(), problem.tensors.end(), [](const Laid& laid) {
+         std::ranges::any_of(problem.tensors, [](const Laid& laid) {
            return laid.sparse_bytes == 0 && numel_of(laid.shape) <= few && numel_of(laid.shape) > 0;
          });
 }
@@ -443,11 +442,10 @@ bool depends_on_few_numbers(const Case& one, const Problem& problem) {
 bool is_decided(const Case& one, const Problem& problem, const Numerics& numerics) {
   try {
     const Expected expected = expect(problem, one, numerics, one.form == "grad");
-    return !expected.error.empty() || std::none_of(expected.results.begin(), expected.results.end(),
-                                                   [&](const ExpectedTensor& each) {
-                                                     return is_open(each) ||
-                                                            is_unvaried(one, problem, each);
-                                                   });
+    return !expected.error.empty() ||
+           std::ranges::none_of(expected.results, [&](const ExpectedTensor& each) {
+             return is_open(each) || is_unvaried(one, problem, each);
+           });
   } catch (const Error&) {
     return true;  // the trial meets it, and says so
   }

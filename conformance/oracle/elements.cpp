@@ -220,7 +220,7 @@ Groups groups_of(bp::Ints shape, bp::Ints dims) {
   std::vector<Index> strides(shape.size());
   Groups groups;
   for (std::size_t d = shape.size(); d-- > 0;) {
-    if (std::find(dims.begin(), dims.end(), static_cast<Index>(d)) != dims.end()) continue;
+    if (std::ranges::find(dims, static_cast<Index>(d)) != dims.end()) continue;
     strides[d] = groups.count;
     groups.count *= shape[d];
   }

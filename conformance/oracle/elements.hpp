@@ -27,25 +27,31 @@ inline Indices places(const bp::AnyTensor& a) {
   return places(a.shape(), a.strides());
 }
 
+// Where the element at a place lies.
+inline char* address(const bp::AnyTensor& a, Index place) {
+  return bp::address_of<char>(a.handle(), a.byte_offset()) + place * Index{a.itemsize()};
+}
+
 // One element at an address. Real numbers may come from integers, exactly.
 template <class T> T load(const void* at, bp::Dtype dtype);
 // Rounded once, to nearest even; integers are cut to their width, and bools are whether it is not 0.
 template <class T> void store(void* at, bp::Dtype dtype, T value);
 
 template <class T> std::vector<T> read(const bp::AnyTensor& a) {
-  const auto* base = bp::address_of<const char>(a.handle(), a.byte_offset());
   std::vector<T> values;
   values.reserve(static_cast<std::size_t>(a.numel()));
-  for (const Index place : places(a))
-    values.push_back(load<T>(base + place * Index{a.itemsize()}, a.dtype()));
+  for (const Index place : places(a)) values.push_back(load<T>(address(a, place), a.dtype()));
   return values;
 }
 
 template <class T> void write(const bp::AnyTensor& out, const std::vector<T>& values) {
-  auto* base = bp::address_of<char>(out.handle(), out.byte_offset());
   std::size_t i = 0;
-  for (const Index place : places(out))
-    store<T>(base + place * Index{out.itemsize()}, out.dtype(), values[i++]);
+  for (const Index place : places(out)) store<T>(address(out, place), out.dtype(), values[i++]);
+}
+
+// Zeros for each element.
+template <class T> std::vector<T> room_for(const bp::AnyTensor& out) {
+  return std::vector<T>(static_cast<std::size_t>(out.numel()));
 }
 
 // Calls `act` with a number of the class in which a dtype is computed.
@@ -92,8 +98,31 @@ template <class T> const T& at(const std::vector<T>& values, Index i) {
   return values[static_cast<std::size_t>(i)];
 }
 
-// Of fourier.cpp: a plugin names at most eight groups of kernels.
-void add_transforms(bp::Kernels& k);
+// Reads of an index outside of what it points into are reported, not done.
+class Checked {
+ public:
+  Checked(const bp::Call& call, bp::In index, Index size)
+      : fault_(call.abi().fault), size_(size), values_(read<Word>(index)) {}
+
+  std::size_t count() const { return values_.size(); }
+  // False for a bad one.
+  bool at(std::size_t i, Index& out) const {
+    out = static_cast<Index>(values_[i]);
+    if (out >= 0 && out < size_) return true;
+    if (fault_ != nullptr) *bp::address_of<std::uint64_t>(fault_->handle, fault_->offset) = 1;
+    return false;
+  }
+
+ private:
+  const bp_region* fault_;
+  Index size_;
+  std::vector<Word> values_;
+};
+
+// A kernel for each operator of the host that has an expression and is pointwise (pointwise.cpp).
+bp::Status register_expressions();
+// When the plugin is shut down.
+void forget_expressions();
 
 // As all kernels here are: for any strides, with the same bits each time.
 template <class Op>

@@ -4,14 +4,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "indices.hpp"
+#include "elements.hpp"
 
 namespace oracle {
 namespace {
-
-char* element(const bp::AnyTensor& a, Index place) {
-  return bp::address_of<char>(a.handle(), a.byte_offset()) + place * Index{a.itemsize()};
-}
 
 // Strides of `a` but for dimension `dim`, which counts as 0: an index stands for it.
 std::vector<Index> strides_without(const bp::AnyTensor& a, Index dim) {
@@ -26,30 +22,32 @@ Index stride_along(const bp::AnyTensor& a, Index dim) {
   return a.ndim() == 0 ? 0 : a.stride(static_cast<std::int32_t>(dim));
 }
 
-bp::Status gather(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
-  const Checked indices(call, index, size_along(a, dim));
+// To each place of `out`, from those beside it but for `dim`, where an index decides: which one `index_of` tells.
+template <class IndexOf>
+bp::Status gathered(bp::In a, Index dim, bp::Ints shape, const Checked& indices, bp::Out out,
+                    IndexOf index_of) {
   const std::vector<Index> strides = strides_without(a, dim);
-  const Indices from = places(index.shape(), {strides.data(), strides.size()}), to = places(out);
+  const Indices from = places(shape, {strides.data(), strides.size()}), to = places(out);
   for (std::size_t i = 0; i < to.size(); ++i) {
     Index at;
-    if (!indices.at(i, at)) continue;
-    std::memcpy(element(out, to[i]), element(a, from[i] + at * stride_along(a, dim)), a.itemsize());
+    if (!indices.at(index_of(i), at)) continue;
+    std::memcpy(address(out, to[i]), address(a, from[i] + at * stride_along(a, dim)), a.itemsize());
   }
   return bp::ok;
+}
+
+bp::Status gather(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
+  const Checked indices(call, index, size_along(a, dim));
+  return gathered(a, dim, index.shape(), indices, out, [](std::size_t i) { return i; });
 }
 
 bp::Status index_select(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
   const Checked indices(call, index, size_along(a, dim));
   const Line line = along(out.shape(), a.ndim() == 0 ? -1 : dim);
-  const std::vector<Index> strides = strides_without(a, dim);
-  const Indices from = places(out.shape(), {strides.data(), strides.size()}), to = places(out);
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    Index at;
+  return gathered(a, dim, out.shape(), indices, out, [&](std::size_t i) {
     const Index which = a.ndim() == 0 ? 0 : static_cast<Index>(i) / line.inner % line.size;
-    if (!indices.at(static_cast<std::size_t>(which), at)) continue;
-    std::memcpy(element(out, to[i]), element(a, from[i] + at * stride_along(a, dim)), a.itemsize());
-  }
-  return bp::ok;
+    return static_cast<std::size_t>(which);
+  });
 }
 
 bp::Status embedding(bp::Call call, bp::In weight, bp::In index, Index, bp::Out out) {
@@ -60,16 +58,15 @@ bp::Status embedding(bp::Call call, bp::In weight, bp::In index, Index, bp::Out 
     Index row;
     if (!indices.at(i / static_cast<std::size_t>(width), row)) continue;
     const Index column = static_cast<Index>(i) % width;
-    std::memcpy(element(out, to[i]),
-                element(weight, row * weight.stride(0) + column * weight.stride(1)),
-                weight.itemsize());
+    const Index from = row * weight.stride(0) + column * weight.stride(1);
+    std::memcpy(address(out, to[i]), address(weight, from), weight.itemsize());
   }
   return bp::ok;
 }
 
 bp::Status one_hot(bp::Call call, bp::In a, Index num_classes, bp::Out out) {
   const Checked indices(call, a, num_classes);
-  std::vector<Word> values(static_cast<std::size_t>(out.numel()), 0);
+  std::vector<Word> values = room_for<Word>(out);
   for (std::size_t i = 0; i < indices.count(); ++i) {
     Index at;
     if (indices.at(i, at))
@@ -104,9 +101,9 @@ bp::Status scatter_add(bp::Call call, bp::In a, Index dim, bp::In index, bp::In 
     const Indices to = places(out);
     for (std::size_t i = 0; i < to.size(); ++i) at(totals, to[i]) = start[i];
     each_target(call, dim, index, src, out, [&](Index from, Index place) {
-      at(totals, place) += load<T>(element(src, from), src.dtype());
+      at(totals, place) += load<T>(address(src, from), src.dtype());
     });
-    for (const Index place : to) store<T>(element(out, place), out.dtype(), at(totals, place));
+    for (const Index place : to) store<T>(address(out, place), out.dtype(), at(totals, place));
   });
   return bp::ok;
 }
@@ -115,9 +112,9 @@ bp::Status scatter_add(bp::Call call, bp::In a, Index dim, bp::In index, bp::In 
 bp::Status scatter(bp::Call call, bp::In a, Index dim, bp::In index, bp::In src, bp::Out out) {
   const Indices from = places(a), to = places(out);
   for (std::size_t i = 0; i < to.size(); ++i)
-    std::memcpy(element(out, to[i]), element(a, from[i]), a.itemsize());
+    std::memcpy(address(out, to[i]), address(a, from[i]), a.itemsize());
   each_target(call, dim, index, src, out, [&](Index at, Index place) {
-    std::memcpy(element(out, place), element(src, at), src.itemsize());
+    std::memcpy(address(out, place), address(src, at), src.itemsize());
   });
   return bp::ok;
 }
@@ -139,7 +136,7 @@ bp::Status nonzero(bp::Call call, bp::In a, bp::Out) {
       rest /= a.size(d);
     }
   }
-  const Index shape[2] = {std::count(holds.begin(), holds.end(), true), a.ndim()};
+  const Index shape[2] = {std::ranges::count(holds, true), a.ndim()};
   if (const bp::Status status = call.allocate_output(0, {shape, 2}); !status.is_ok()) return status;
   if (!found.empty()) write(bp::Out(call.abi().outputs[0]), found);
   return bp::ok;
@@ -157,14 +154,14 @@ bp::Status ordered(bp::In a, Index dim, bool descending, Index count, bp::Out va
   const Line line = along(a.shape(), a.ndim() == 0 ? -1 : dim);
   const Line kept = along(values_out.shape(), a.ndim() == 0 ? -1 : dim);
   const Index size = a.ndim() == 0 ? 1 : line.size;
-  std::vector<Real> sorted(static_cast<std::size_t>(values_out.numel()));
+  std::vector<Real> sorted = room_for<Real>(values_out);
   std::vector<Word> indices(sorted.size());
   for (Index o = 0; o < line.outer; ++o) {
     for (Index i = 0; i < line.inner; ++i) {
       std::vector<Index> order(static_cast<std::size_t>(size));
       std::iota(order.begin(), order.end(), Index{0});
       const auto value = [&](Index k) { return at(values, line.at(o, k, i)); };
-      std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) {
+      std::ranges::stable_sort(order, [&](Index x, Index y) {
         return descending ? is_below(value(y), value(x)) : is_below(value(x), value(y));
       });
       for (Index k = 0; k < count; ++k) {

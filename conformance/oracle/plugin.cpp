@@ -6,7 +6,7 @@
 
 #include <backplane/plugin.hpp>
 
-#include "pointwise.hpp"
+#include "elements.hpp"
 
 namespace oracle {
 namespace {
@@ -53,5 +53,4 @@ struct Device : bp::Backend {
 }  // namespace
 }  // namespace oracle
 
-BP_PLUGIN(oracle::Device, reductions, statistics, products, windows, indexing, movement, making,
-          norms)
+BP_PLUGIN(oracle::Device, reductions, products, windows, indexing, making, norms)

@@ -1,5 +1,4 @@
-#include "pointwise.hpp"
-
+// Pointwise rows by the expressions that the table has for them.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "indices.hpp"
+#include "elements.hpp"
 
 namespace oracle {
 namespace {
@@ -53,6 +53,13 @@ struct Windows {
     return at;
   }
 };
+// Of windows of so many elements over a plane behind the channels of `shape`.
+Windows windows_over(bp::Ints shape, const Size& kernel, bp::Ints stride, bp::Ints padding,
+                     bp::Ints dilation) {
+  const std::size_t rank = shape.size() - 2;
+  return {behind_channels(shape), kernel, per_dim(stride, rank, 1), per_dim(padding, rank, 0),
+          per_dim(dilation, rank, 1)};
+}
 
 // ---- Convolutions
 
@@ -81,18 +88,16 @@ void each_product(const Channels& c, const Windows& windows, const Size& results
 bp::Status convolution(bp::Stream, bp::In a, bp::In weight, std::optional<bp::In> bias,
                        bp::Ints stride, bp::Ints padding, bp::Ints dilation, bool transposed,
                        bp::Ints, Index groups, bp::Out out) {
-  const auto rank = static_cast<std::size_t>(a.ndim() - 2);
   // A transposed one goes from out to a: the same products, summed into the other side.
   const bp::AnyTensor& large = transposed ? static_cast<const bp::AnyTensor&>(out) : a;
   const bp::AnyTensor& small = transposed ? static_cast<const bp::AnyTensor&>(a) : out;
-  const Windows windows{behind_channels(large.shape()), behind_channels(weight.shape()),
-                        per_dim(stride, rank, 1), per_dim(padding, rank, 0),
-                        per_dim(dilation, rank, 1)};
+  const Windows windows =
+      windows_over(large.shape(), behind_channels(weight.shape()), stride, padding, dilation);
   const Channels channels{a.size(0), large.size(1), small.size(1), groups};
   in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::vector<T> input = read<T>(a), kernels = read<T>(weight);
-    std::vector<T> result(static_cast<std::size_t>(out.numel()));
+    std::vector<T> result = room_for<T>(out);
     if (bias) {
       std::vector<T> start = read<T>(*bias);
       const Index plane = count(behind_channels(out.shape()));
@@ -113,15 +118,13 @@ bp::Status convolution(bp::Stream, bp::In a, bp::In weight, std::optional<bp::In
 bp::Status convolution_backward_weight(bp::Stream, bp::In grad, bp::In a, bp::Ints weight_size,
                                        bp::Ints stride, bp::Ints padding, bp::Ints dilation,
                                        Index groups, bp::Out out) {
-  const auto rank = static_cast<std::size_t>(a.ndim() - 2);
-  const Windows windows{behind_channels(a.shape()), behind_channels(weight_size),
-                        per_dim(stride, rank, 1), per_dim(padding, rank, 0),
-                        per_dim(dilation, rank, 1)};
+  const Windows windows =
+      windows_over(a.shape(), behind_channels(weight_size), stride, padding, dilation);
   const Channels channels{a.size(0), a.size(1), grad.size(1), groups};
   in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::vector<T> input = read<T>(a), gradient = read<T>(grad);
-    std::vector<T> result(static_cast<std::size_t>(out.numel()));
+    std::vector<T> result = room_for<T>(out);
     each_product(channels, windows, behind_channels(grad.shape()),
                  [&](Index of_a, Index of_weight, Index of_grad) {
                    at(result, of_weight) += product(at(gradient, of_grad), at(input, of_a));
@@ -152,22 +155,16 @@ struct Largest {
   }
 };
 
-bp::Status max_pool(bp::Stream, bp::In a, bp::Ints kernel, bp::Ints stride, bp::Ints padding,
-                    bp::Ints dilation, bool, bp::Out values_out, bp::Out indices_out) {
-  const auto rank = static_cast<std::size_t>(a.ndim() - 2);
-  const Windows windows{behind_channels(a.shape()), per_dim(kernel, rank, 1),
-                        per_dim(stride.empty() ? kernel : stride, rank, 1),
-                        per_dim(padding, rank, 0), per_dim(dilation, rank, 1)};
-  std::vector<Real> input = read<Real>(a);
-  std::vector<Real> values(static_cast<std::size_t>(values_out.numel()));
+// Calls walk(window, see) for each window of each plane, which calls see(place) for each that the window shows.
+template <class Walk>
+bp::Status largest_in_windows(bp::In a, bp::Out values_out, bp::Out indices_out, Walk walk) {
+  const std::vector<Real> input = read<Real>(a);
+  std::vector<Real> values = room_for<Real>(values_out);
   std::vector<Word> indices(values.size());
-  each_window(a.size(0) * a.size(1), windows.plane, behind_channels(values_out.shape()),
-              [&](Index plane, Index to, const Size& w) {
+  each_window(a.size(0) * a.size(1), behind_channels(a.shape()),
+              behind_channels(values_out.shape()), [&](Index plane, Index to, const Size& w) {
                 Largest largest;
-                each(windows.kernel, [&](Index, const Size& k) {
-                  const Index place = windows.place(w, k);
-                  if (place >= 0) largest.see(at(input, plane + place), place);
-                });
+                walk(w, [&](Index place) { largest.see(at(input, plane + place), place); });
                 at(values, to) = largest.value;
                 at(indices, to) = static_cast<Word>(largest.place);
               });
@@ -176,31 +173,32 @@ bp::Status max_pool(bp::Stream, bp::In a, bp::Ints kernel, bp::Ints stride, bp::
   return bp::ok;
 }
 
+bp::Status max_pool(bp::Stream, bp::In a, bp::Ints kernel, bp::Ints stride, bp::Ints padding,
+                    bp::Ints dilation, bool, bp::Out values_out, bp::Out indices_out) {
+  const Size size = per_dim(kernel, static_cast<std::size_t>(a.ndim() - 2), 1);
+  const Windows windows =
+      windows_over(a.shape(), size, stride.empty() ? kernel : stride, padding, dilation);
+  return largest_in_windows(a, values_out, indices_out, [&](const Size& w, auto see) {
+    each(windows.kernel, [&](Index, const Size& k) {
+      if (const Index place = windows.place(w, k); place >= 0) see(place);
+    });
+  });
+}
+
 // Window i of n over `size` elements begins at floor(i * size / n) and ends before ceil((i + 1) * size / n).
 bp::Status adaptive_max_pool(bp::Stream, bp::In a, bp::Ints, bp::Out values_out,
                              bp::Out indices_out) {
   const Size plane = behind_channels(a.shape()), results = behind_channels(values_out.shape());
-  std::vector<Real> input = read<Real>(a);
-  std::vector<Real> values(static_cast<std::size_t>(values_out.numel()));
-  std::vector<Word> indices(values.size());
-  each_window(a.size(0) * a.size(1), plane, results, [&](Index first, Index to, const Size& w) {
+  return largest_in_windows(a, values_out, indices_out, [&](const Size& w, auto see) {
     Size begin, size;
     for (std::size_t d = 0; d < spatial; ++d) {
       begin[d] = w[d] * plane[d] / results[d];
       size[d] = ((w[d] + 1) * plane[d] + results[d] - 1) / results[d] - begin[d];
     }
-    Largest largest;
     each(size, [&](Index, const Size& k) {
-      const Index place =
-          ((begin[0] + k[0]) * plane[1] + begin[1] + k[1]) * plane[2] + begin[2] + k[2];
-      largest.see(at(input, first + place), place);
+      see(((begin[0] + k[0]) * plane[1] + begin[1] + k[1]) * plane[2] + begin[2] + k[2]);
     });
-    at(values, to) = largest.value;
-    at(indices, to) = static_cast<Word>(largest.place);
   });
-  write(values_out, values);
-  write(indices_out, indices);
-  return bp::ok;
 }
 
 // Each place's additions are summed in full before it is rounded, once.
@@ -208,7 +206,7 @@ bp::Status max_pool_backward(bp::Call call, bp::In grad, bp::In index, bp::Ints,
   const Size plane = behind_channels(out.shape());
   const Checked indices(call, index, count(plane));
   std::vector<Real> gradient = read<Real>(grad);
-  std::vector<Real> result(static_cast<std::size_t>(out.numel()));
+  std::vector<Real> result = room_for<Real>(out);
   each_window(out.size(0) * out.size(1), plane, behind_channels(grad.shape()),
               [&](Index first, Index from, const Size&) {
                 Index place;
@@ -254,7 +252,7 @@ bp::Status avg_pool(bp::Stream, bp::In a, bp::Ints kernel, bp::Ints stride, bp::
                     bool count_padding, std::optional<Index> divisor, bp::Out out) {
   const Averages pool = averages(a.shape(), kernel, stride, padding, count_padding, divisor);
   std::vector<Real> input = read<Real>(a);
-  std::vector<Real> result(static_cast<std::size_t>(out.numel()));
+  std::vector<Real> result = room_for<Real>(out);
   each_window(a.size(0) * a.size(1), pool.windows.plane, behind_channels(out.shape()),
               [&](Index plane, Index to, const Size& w) {
                 Real total = 0;
@@ -273,7 +271,7 @@ bp::Status avg_pool_backward(bp::Stream, bp::In grad, bp::Ints size, bp::Ints ke
                              std::optional<Index> divisor, bp::Out out) {
   const Averages pool = averages(size, kernel, stride, padding, count_padding, divisor);
   std::vector<Real> gradient = read<Real>(grad);
-  std::vector<Real> result(static_cast<std::size_t>(out.numel()));
+  std::vector<Real> result = room_for<Real>(out);
   each_window(grad.size(0) * grad.size(1), pool.windows.plane, behind_channels(grad.shape()),
               [&](Index plane, Index from, const Size& w) {
                 const Real share = at(gradient, from) / pool.divisor_of(w);

@@ -108,21 +108,6 @@ std::string text_of_sections(const Json& sections) {
   return text;
 }
 
-namespace {
-
-Json waivers_json(const std::vector<Waiver>& waivers) {
-  Json list = Json::array();
-  for (const Waiver& waiver : waivers)
-    list.push_back({{"pattern", waiver.pattern},
-                    {"reason", waiver.reason},
-                    {"address", waiver.address},
-                    {"kind", waiver.kind},
-                    {"expires", waiver.expires}});
-  return list;
-}
-
-}  // namespace
-
 void write_certificate(const Run& run, const Summary& summary, const std::string& journal,
                        const std::string& path) {
   const auto digest = loading::sha256_of_file(journal);
@@ -143,7 +128,7 @@ void write_certificate(const Run& run, const Summary& summary, const std::string
       {"journal", {{"file", std::filesystem::path(journal).filename()}, {"sha256", *digest}}},
       {"waivers", run.header.value("waivers", Json::array())},
       {"host", run.header.value("host", Json())},
-      {"summary", to_json(summary)}};
+      {"summary", Json(summary)}};
   if (!suite_of(run).empty())
     certificate["through"] = run.header["through"];
   else if (const Json sections = sections_of(std::filesystem::path(journal).parent_path(),
@@ -155,7 +140,7 @@ void write_certificate(const Run& run, const Summary& summary, const std::string
 
 Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Waiver>& waivers) {
   if (!waivers_file.empty()) waivers = read_waivers(waivers_file);
-  run.header["waivers"] = waivers_json(waivers);
+  run.header["waivers"] = waivers;
   return summarize(run, waivers);
 }
 
@@ -185,7 +170,7 @@ void install_certificate(const Run& run, const std::string& certificate) {
   std::string file =
       fmt::format("{}-{}{}", run.subject.device, run.subject.library_sha256.substr(0, 16),
                   loading::certificate_ending);
-  std::replace(file.begin(), file.end(), ':', '-');
+  std::ranges::replace(file, ':', '-');
   write_whole_file(folder / file, read_whole_file(certificate));
   fmt::print("installed: {}\n", (folder / file).string());
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <fmt/chrono.h>
 #include <fstream>
 #include <sstream>
 
@@ -69,12 +70,7 @@ std::string escape_markup(std::string_view text) {
 }
 
 std::string utc_time(long seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time_t{seconds}));
 }
 
 long now_seconds() {

@@ -231,8 +231,7 @@ std::vector<std::string> layouts_of(const Record& record) {
   for (std::size_t at = 0; at <= record.one.layouts.size();) {
     const std::size_t end = std::min(record.one.layouts.find('.', at), record.one.layouts.size());
     const std::string part = record.one.layouts.substr(at, end - at);
-    if (!part.empty() && std::find(parts.begin(), parts.end(), part) == parts.end())
-      parts.push_back(part);
+    if (!part.empty() && std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
     at = end + 1;
   }
   if (parts.empty()) parts.emplace_back("plain");
@@ -252,8 +251,8 @@ void add_map(const Run& run, Json& page) {
   for (const Record& record : run.records) {
     if (record.one.lane == Lane::probe) continue;
     const std::string layout = layouts_of(record).front();
-    const auto place = static_cast<std::size_t>(
-        std::lower_bound(layouts.begin(), layouts.end(), layout) - layouts.begin());
+    const auto place =
+        static_cast<std::size_t>(std::ranges::lower_bound(layouts, layout) - layouts.begin());
     std::array<int, 5>& cell =
         cells[{record.one.op, index(record.one.dtype), place, record.one.lane == Lane::core}];
     const Outcome outcome = record.verdict.outcome;
@@ -359,8 +358,8 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
       unit_text(subject), selection.value("profile", ""), selection.value("seed", 0ull),
       summary.excused.empty() ? ""
                               : fmt::format("; excused: {}", fmt::join(summary.excused, ", ")));
-  page["correct"] = correct_text(run, summary);
-  page["native"] = native_text(run, summary);
+  page["correct"] = standing_text(run, summary.total.correct, summary.correct);
+  page["native"] = standing_text(run, summary.total.native, summary.native);
   page["total"] = summary.total;
   page["problems"] = summary.waiver_problems;
   page["levels"] = Json::array();

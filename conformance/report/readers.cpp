@@ -84,7 +84,7 @@ std::vector<RankedGap> rank(const std::map<std::string, RowGap>& gaps,
     RankedGap one{op, &gap, {}};
     for (const Model* model : chosen) {
       const auto has = [&, row = &op](const std::vector<std::string>& rows) {
-        return std::find(rows.begin(), rows.end(), *row) != rows.end();
+        return std::ranges::find(rows, *row) != rows.end();
       };
       if (has(model->inference))
         one.blocks.push_back(model->name);
@@ -93,7 +93,7 @@ std::vector<RankedGap> rank(const std::map<std::string, RowGap>& gaps,
     }
     ranked.push_back(std::move(one));
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const RankedGap& a, const RankedGap& b) {
+  std::ranges::stable_sort(ranked, [](const RankedGap& a, const RankedGap& b) {
     if (a.blocks.size() != b.blocks.size()) return a.blocks.size() > b.blocks.size();
     return a.gap->missing > b.gap->missing;
   });

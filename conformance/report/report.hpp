@@ -12,37 +12,45 @@
 namespace bp::conform {
 
 struct Waiver {
-  std::string pattern, reason, address, kind,
-      expires;  // kind: unsupported, expected_failure, challenge
+  std::string pattern, reason, address;
+  std::string kind;  // unsupported, expected_failure, challenge
+  std::string expires;
   int matched = 0, passed = 0;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Waiver, pattern, reason, address, kind, expires)
 // From a YAML-like or JSON file; throws naming file and line.
 std::vector<Waiver> read_waivers(const std::string& path);
 
 struct Count {
   int run = 0, correct = 0, native = 0, failed = 0, waived = 0, unsupported = 0;
 };
-// What a run amounts to. `reached`: the highest level whose cases are all correct; `native`: all correct and native.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Count, run, correct, native, failed, waived, unsupported)
+// The highest level whose cases are all good, and the dtypes in which that holds.
+struct Standing {
+  int level = -1;
+  std::vector<std::string> dtypes;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Standing, level, dtypes)
+// What a run amounts to.
 struct Summary {
   Count total;
-  std::vector<Count> levels;  // 0 to 5
-  int correct_level = -1, native_level = -1;
-  std::vector<std::string> correct_dtypes, native_dtypes;  // in which that level holds
-  std::string profile;                       // "L3:f32,f16,i64", from the native figure
-  std::vector<std::string> excused;          // rows with shape: data
+  std::vector<Count> levels;         // 0 to 5
+  Standing correct, native;          // by what is right, and by what the device computed itself
+  std::string profile;               // "L3:f32,f16,i64", from the native figure
+  std::vector<std::string> excused;  // rows with shape: data
   std::vector<std::string> waiver_problems;  // unmatched, expired, unexpectedly passing
   bool ok = false;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Summary, total, levels, correct, native, profile, excused,
+                                   waiver_problems, ok)
 Summary summarize(const Run& run, std::vector<Waiver>& waivers);
 // The same with a file's waivers (none without a path), which the run's header then has.
 Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Waiver>& waivers);
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Count, run, correct, native, failed, waived, unsupported)
-Json to_json(const Summary& summary);
 // "AMD EPYC; driver 3.1; uuid 6f6e6520...": what was examined.
 std::string unit_text(const Subject& subject);
 // "L3 in f32, f16" or "no level"; of a part of the cases, of which no level is said, "93 of the 93 cases that were run".
-std::string correct_text(const Run& run, const Summary& summary);
-std::string native_text(const Run& run, const Summary& summary);
+// `good`: so many of its cases.
+std::string standing_text(const Run& run, int good, const Standing& standing);
 
 // Of a run through another project's tests, which says nothing of levels: "pytorch"; empty for our own cases.
 std::string suite_of(const Run& run);

@@ -32,8 +32,7 @@ using Lines = std::vector<std::pair<int, Json>>;  // line number, object
 std::string trimmed(std::string text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
   while (!text.empty() && is_space(text.back())) text.pop_back();
-  text.erase(0, static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_space) -
-                                         text.begin()));
+  text.erase(0, static_cast<std::size_t>(std::ranges::find_if_not(text, is_space) - text.begin()));
   if (text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0])
     text = text.substr(1, text.size() - 2);
   return text;
@@ -77,28 +76,23 @@ bool is_date(const std::string& text) {
   return true;
 }
 
+constexpr const char* waiver_fields[] = {"pattern", "reason", "address", "kind", "expires"};
+
 Waiver read_waiver(const std::string& path, int line, const Json& entry) {
   if (!entry.is_object()) refuse_line(path, line, "a waiver is an object");
-  Waiver waiver;
-  const std::pair<const char*, std::string*> fields[] = {{"pattern", &waiver.pattern},
-                                                         {"reason", &waiver.reason},
-                                                         {"address", &waiver.address},
-                                                         {"kind", &waiver.kind},
-                                                         {"expires", &waiver.expires}};
   for (const auto& [key, value] : entry.items()) {
-    const auto* field = std::find_if(std::begin(fields), std::end(fields),
-                                     [&key = key](const auto& each) { return key == each.first; });
-    if (field == std::end(fields))
+    if (std::ranges::find(waiver_fields, key) == std::end(waiver_fields))
       refuse_line(
           path, line,
           fmt::format("a waiver has no \"{}\"; it has pattern, reason, address, kind and expires",
                       key));
     if (!value.is_string())
       refuse_line(path, line, fmt::format("\"{}\" of a waiver is a text", key));
-    *field->second = value.get<std::string>();
   }
-  for (const auto& [key, text] : fields)
-    if (text->empty()) refuse_line(path, line, fmt::format("a waiver without \"{}\"", key));
+  for (const char* field : waiver_fields)
+    if (entry.value(field, "").empty())
+      refuse_line(path, line, fmt::format("a waiver without \"{}\"", field));
+  const auto waiver = entry.get<Waiver>();
   if (waiver.kind != "unsupported" && waiver.kind != "expected_failure" &&
       waiver.kind != "challenge")
     refuse_line(
@@ -171,7 +165,7 @@ void judge_waivers(const Run& run, const std::vector<Waiver>& waivers, Summary& 
 }
 
 // What one figure needs to know of a level and a dtype.
-struct Standing {
+struct Tally {
   std::map<Dtype, std::pair<int, int>> dtypes;  // good, all
   int good_probes = 0, probes = 0;
 };
@@ -179,28 +173,26 @@ struct Standing {
 class Figure {
  public:
   void add(const Record& record, bool good) {
-    Standing& standing =
+    Tally& tally =
         levels_[static_cast<std::size_t>(std::clamp(record.one.level, 0, num_levels - 1))];
     if (record.one.lane == Lane::probe) {
-      standing.good_probes += good;
-      ++standing.probes;
+      tally.good_probes += good;
+      ++tally.probes;
     } else {
-      auto& [num_good, all] = standing.dtypes[record.one.dtype];
+      auto& [num_good, all] = tally.dtypes[record.one.dtype];
       num_good += good;
       ++all;
     }
   }
 
   // A level holds in the dtypes all of whose cases up to it are good, if everything that belongs to no row is good too.
-  int reached(std::vector<std::string>& dtypes) const {
-    int reached = -1;
+  Standing reached() const {
+    Standing reached;
     std::set<Dtype> seen, bad;
     for (int level = 0; level < num_levels; ++level) {
-      const Standing& standing = levels_[static_cast<std::size_t>(level)];
-      if (standing.good_probes < standing.probes ||
-          (standing.probes == 0 && standing.dtypes.empty()))
-        break;
-      for (const auto& [dtype, counts] : standing.dtypes) {
+      const Tally& tally = levels_[static_cast<std::size_t>(level)];
+      if (tally.good_probes < tally.probes || (tally.probes == 0 && tally.dtypes.empty())) break;
+      for (const auto& [dtype, counts] : tally.dtypes) {
         seen.insert(dtype);
         if (counts.first < counts.second) bad.insert(dtype);
       }
@@ -208,17 +200,16 @@ class Figure {
       for (const Dtype dtype : seen)
         if (!bad.contains(dtype)) good.emplace_back(short_name(dtype));
       if (!seen.empty() && good.empty()) break;
-      reached = level;
-      dtypes = good;
+      reached = {level, good};
     }
     // f32 is what a reader looks for first.
-    std::stable_partition(dtypes.begin(), dtypes.end(),
-                          [](const std::string& dtype) { return dtype == "f32"; });
+    std::ranges::stable_partition(reached.dtypes,
+                                  [](const std::string& dtype) { return dtype == "f32"; });
     return reached;
   }
 
  private:
-  Standing levels_[num_levels];
+  Tally levels_[num_levels];
 };
 
 void count_record(const Record& record, bool waived, Count& count) {
@@ -235,11 +226,9 @@ std::string profile_text(const Run& run, const Summary& summary) {
   if (!is_whole(run)) return "partial";
   if (const std::string suite = suite_of(run); !suite.empty())
     return fmt::format("{}:{:.1f}%", suite, 100.0 * summary.total.correct / summary.total.run);
-  if (summary.native_level < 0) return "none";
-  std::string text = fmt::format("L{}", summary.native_level);
-  for (std::size_t i = 0; i < summary.native_dtypes.size(); ++i)
-    text += (i == 0 ? ":" : ",") + summary.native_dtypes[i];
-  return text;
+  const auto& [level, dtypes] = summary.native;
+  if (level < 0) return "none";
+  return fmt::format("L{}{}{}", level, dtypes.empty() ? "" : ":", fmt::join(dtypes, ","));
 }
 
 }  // namespace
@@ -249,7 +238,7 @@ std::string suite_of(const Run& run) {
 }
 
 std::string digest_of_names(std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return sha256_of_text(fmt::format("{}", fmt::join(names, "\n")));
 }
 
@@ -258,15 +247,14 @@ bool is_failure(const Record& record) {
 }
 
 bool is_waived(const Record& record, const std::vector<Waiver>& waivers) {
-  return std::any_of(waivers.begin(), waivers.end(),
-                     [&](const Waiver& waiver) { return excuses(waiver, record); });
+  return std::ranges::any_of(waivers,
+                             [&](const Waiver& waiver) { return excuses(waiver, record); });
 }
 
 bool is_whole(const Run& run) {
   const Json& selection = run.header.at("selection");
-  const auto aggregates =
-      std::count_if(run.records.begin(), run.records.end(),
-                    [](const Record& record) { return is_aggregate(record.name); });
+  const auto aggregates = std::ranges::count_if(
+      run.records, [](const Record& record) { return is_aggregate(record.name); });
   return selection.at("filters").empty() && selection.at("num_shards") == 1 && run.ended &&
          !run.interrupted &&
          static_cast<std::ptrdiff_t>(run.records.size()) - aggregates >=
@@ -294,25 +282,14 @@ Summary summarize(const Run& run, std::vector<Waiver>& waivers) {
   }
   out.excused.assign(excused.begin(), excused.end());
   if (suite_of(run).empty()) {
-    out.correct_level = correct.reached(out.correct_dtypes);
-    out.native_level = native.reached(out.native_dtypes);
+    out.correct = correct.reached();
+    out.native = native.reached();
   }
   out.profile = profile_text(run, out);
   judge_waivers(run, waivers, out);
   out.ok = out.total.failed == 0 && out.waiver_problems.empty() && run.ended && !run.interrupted &&
            out.total.run > 0;
   return out;
-}
-
-Json to_json(const Summary& summary) {
-  return {{"total", summary.total},
-          {"levels", summary.levels},
-          {"correct", {{"level", summary.correct_level}, {"dtypes", summary.correct_dtypes}}},
-          {"native", {{"level", summary.native_level}, {"dtypes", summary.native_dtypes}}},
-          {"profile", summary.profile},
-          {"excused", summary.excused},
-          {"waiver_problems", summary.waiver_problems},
-          {"ok", summary.ok}};
 }
 
 }  // namespace bp::conform

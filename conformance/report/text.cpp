@@ -46,22 +46,14 @@ std::string numerics_line(const Numerics& numerics) {
   return text.empty() ? text : text + "\n";
 }
 
-std::string standing(const Run& run, int good, int level, const std::vector<std::string>& dtypes) {
-  if (!is_whole(run) || !suite_of(run).empty())
-    return fmt::format("{} of the {} cases that were run", good, run.records.size());
-  if (level < 0) return "no level";
-  return fmt::format("L{}{}", level,
-                     dtypes.empty() ? "" : fmt::format(" in {}", fmt::join(dtypes, ", ")));
-}
-
 }  // namespace
 
-std::string correct_text(const Run& run, const Summary& summary) {
-  return standing(run, summary.total.correct, summary.correct_level, summary.correct_dtypes);
-}
-
-std::string native_text(const Run& run, const Summary& summary) {
-  return standing(run, summary.total.native, summary.native_level, summary.native_dtypes);
+std::string standing_text(const Run& run, int good, const Standing& standing) {
+  if (!is_whole(run) || !suite_of(run).empty())
+    return fmt::format("{} of the {} cases that were run", good, run.records.size());
+  if (standing.level < 0) return "no level";
+  return fmt::format("L{}{}{}", standing.level, standing.dtypes.empty() ? "" : " in ",
+                     fmt::join(standing.dtypes, ", "));
 }
 
 std::string unit_text(const Subject& subject) {
@@ -81,8 +73,9 @@ std::string text_summary(const Run& run, const Summary& summary) {
     if (summary.levels[level].run != 0 && suite_of(run).empty())
       text += count_line(fmt::format("L{}", level), summary.levels[level]);
   text += count_line("all", summary.total);
-  text += fmt::format("correct  {}\nnative   {}\n", correct_text(run, summary),
-                      native_text(run, summary));
+  text += fmt::format("correct  {}\nnative   {}\n",
+                      standing_text(run, summary.total.correct, summary.correct),
+                      standing_text(run, summary.total.native, summary.native));
   if (!is_whole(run) && suite_of(run).empty())
     text += "a part: a level needs all cases of a profile\n";
   text += numerics_line(run.subject.numerics) + accuracy_lines(run);
@@ -183,7 +176,7 @@ void write_badge(const Summary& summary, const std::string& path) {
   constexpr int label_width = 84;
   const std::string& profile = summary.profile;
   const int width = 16 + 7 * static_cast<int>(profile.size());
-  const char* colour = !summary.ok ? "#b3261e" : summary.native_level >= 3 ? "#1a7f37" : "#9a6700";
+  const char* colour = !summary.ok ? "#b3261e" : summary.native.level >= 3 ? "#1a7f37" : "#9a6700";
   write_whole_file(
       path,
       fmt::format(

@@ -103,16 +103,13 @@ void check_cases(const Run& run, Examination& out) {
 }
 
 void check_verdicts(const Run& run, const Json& certificate, Examination& out) {
-  const auto odd = std::find_if_not(run.records.begin(), run.records.end(), is_plausible);
+  const auto odd = std::ranges::find_if_not(run.records, is_plausible);
   out.check(odd == run.records.end(), "each verdict fits its figures",
             odd == run.records.end()
                 ? ""
                 : fmt::format("the verdict on {} contradicts its own figures", odd->name));
-  std::vector<Waiver> waivers;
-  for (const Json& each : certificate.value("waivers", Json::array()))
-    waivers.push_back({each.at("pattern"), each.at("reason"), each.at("address"), each.at("kind"),
-                       each.at("expires")});
-  const Json counted = to_json(summarize(run, waivers));
+  auto waivers = certificate.value("waivers", Json::array()).get<std::vector<Waiver>>();
+  const Json counted = summarize(run, waivers);
   for (const char* figure : {"total", "levels", "correct", "native", "profile", "ok"})
     out.check(counted.at(figure) == certificate.at("summary").value(figure, Json()),
               fmt::format("the figure \"{}\"", figure),
@@ -183,7 +180,7 @@ std::vector<const Record*> draw_records(const Run& run, double share) {
   for (const Record& record : run.records)
     if (!is_aggregate(record.name)) all.push_back(&record);
   std::random_device chance;
-  std::shuffle(all.begin(), all.end(), std::mt19937_64((std::uint64_t{chance()} << 32) | chance()));
+  std::ranges::shuffle(all, std::mt19937_64((std::uint64_t{chance()} << 32) | chance()));
   all.resize(
       std::max<std::size_t>(1, static_cast<std::size_t>(share * static_cast<double>(all.size()))));
   return all;

@@ -27,19 +27,16 @@ std::string cell(std::string text) {
 struct ExamRow {
   const ExamEntry* entry = nullptr;
   std::vector<const ExamResult*> results;
-  bool good() const {
-    return std::all_of(results.begin(), results.end(),
-                       [](const ExamResult* result) { return result->good; });
-  }
+  std::ptrdiff_t num_good() const { return std::ranges::count_if(results, &ExamResult::good); }
+  bool good() const { return num_good() == std::ssize(results); }
 };
 
 std::vector<ExamRow> rows_of(const std::vector<ExamResult>& results, bool faults) {
   std::vector<ExamRow> rows;
   for (const ExamResult& result : results) {
     if (result.entry.is_fault() != faults) continue;
-    auto row = std::find_if(rows.begin(), rows.end(), [&](const ExamRow& each) {
-      return each.entry->name == result.entry.name;
-    });
+    auto row = std::ranges::find_if(
+        rows, [&](const ExamRow& each) { return each.entry->name == result.entry.name; });
     if (row == rows.end()) row = rows.insert(rows.end(), ExamRow{&result.entry, {}});
     row->results.push_back(&result);
   }
@@ -71,11 +68,10 @@ std::string fault_table(const std::vector<ExamRow>& rows) {
       "| fault | family | killed | by | cases run of | seconds |\n|---|---|---|---|---|---|\n";
   for (const ExamRow& row : rows) {
     const ExamResult& first = *row.results.front();
-    const auto killed = std::count_if(row.results.begin(), row.results.end(),
-                                      [](const ExamResult* each) { return each->good; });
-    text += fmt::format("| {}: {} | {} | {} of {} | `{}` | {} of {} | {:.1f} |\n", row.entry->name,
-                        cell(row.entry->what), row.entry->family, killed, row.results.size(),
-                        cell(first.first), first.run, first.cases, first.seconds);
+    text +=
+        fmt::format("| {}: {} | {} | {} of {} | `{}` | {} of {} | {:.1f} |\n", row.entry->name,
+                    cell(row.entry->what), row.entry->family, row.num_good(), row.results.size(),
+                    cell(first.first), first.run, first.cases, first.seconds);
   }
   return text;
 }
@@ -113,12 +109,9 @@ std::string variant_table(const std::vector<ExamRow>& rows) {
   std::string text =
       "| variant | passed | cases | seconds | failed first |\n|---|---|---|---|---|\n";
   for (const ExamRow& row : rows) {
-    const auto passed = std::count_if(row.results.begin(), row.results.end(),
-                                      [](const ExamResult* each) { return each->good; });
-    const auto bad = std::find_if(row.results.begin(), row.results.end(),
-                                  [](const ExamResult* each) { return !each->good; });
+    const auto bad = std::ranges::find(row.results, false, &ExamResult::good);
     text += fmt::format("| {}: {} | {} of {} | {} | {:.1f} | {} |\n", row.entry->name,
-                        cell(row.entry->what), passed, row.results.size(),
+                        cell(row.entry->what), row.num_good(), row.results.size(),
                         row.results.front()->cases, row.results.front()->seconds,
                         bad == row.results.end() ? "" : cell((*bad)->first));
   }
@@ -166,8 +159,8 @@ std::string age_of(const std::vector<ExamResult>& results) {
   std::set<std::string> names;
   for (const ExamResult& result : results)
     if (!result.is_older) names.insert("`" + result.entry.name + "`");
-  const bool some = std::any_of(results.begin(), results.end(),
-                                [](const ExamResult& result) { return result.is_older; });
+  const bool some =
+      std::ranges::any_of(results, [](const ExamResult& result) { return result.is_older; });
   if (!some) return "";
   return fmt::format(
       "Of the plugin as it was at this page's writing: {}. All others were examined with an "
@@ -183,7 +176,7 @@ std::string exam_page(const std::vector<ExamResult>& results) {
   std::set<std::uint64_t> seeds;
   for (const ExamResult& result : results) seeds.insert(result.seed);
   const auto good = [](const std::vector<ExamRow>& rows) {
-    return std::count_if(rows.begin(), rows.end(), [](const ExamRow& row) { return row.good(); });
+    return std::ranges::count_if(rows, [](const ExamRow& row) { return row.good(); });
   };
   return fmt::format(
       "# The suite's own exam\n\nWritten by `backplane conform selftest --write "
@@ -204,11 +197,18 @@ std::string exam_page(const std::vector<ExamResult>& results) {
 
 namespace {
 
-Json to_json(const ExamResult& result, const std::string& library) {
-  return {{"library", library},  {"name", result.entry.name}, {"family", result.entry.family},
-          {"seed", result.seed}, {"good", result.good},       {"first", result.first},
-          {"why", result.why},   {"kills", result.kills},     {"cases", result.cases},
-          {"run", result.run},   {"seconds", result.seconds}};
+// Calls visit(name in the file, field).
+template <class Visit> void each_field_of_result(auto& result, Visit visit) {
+  visit("name", result.entry.name);
+  visit("family", result.entry.family);
+  visit("seed", result.seed);
+  visit("good", result.good);
+  visit("first", result.first);
+  visit("why", result.why);
+  visit("kills", result.kills);
+  visit("cases", result.cases);
+  visit("run", result.run);
+  visit("seconds", result.seconds);
 }
 
 ExamResult read_result(const Json& line, const std::string& library, bool older) {
@@ -220,16 +220,7 @@ ExamResult read_result(const Json& line, const std::string& library, bool older)
         "found with the library of digest {}, and this one's is {}; --older "
         "takes it",
         of, library);
-  line.at("name").get_to(result.entry.name);
-  line.at("family").get_to(result.entry.family);
-  line.at("seed").get_to(result.seed);
-  line.at("good").get_to(result.good);
-  line.at("first").get_to(result.first);
-  line.at("why").get_to(result.why);
-  line.at("kills").get_to(result.kills);
-  line.at("cases").get_to(result.cases);
-  line.at("run").get_to(result.run);
-  line.at("seconds").get_to(result.seconds);
+  each_field_of_result(result, [&](const char* key, auto& value) { line.at(key).get_to(value); });
   return result;
 }
 
@@ -264,7 +255,10 @@ std::optional<ExamResult> ExamResults::find(const ExamEntry& entry, std::uint64_
 }
 
 void ExamResults::keep(const ExamResult& result) {
-  if (file_ != nullptr) file_->write(to_json(result, library_));
+  if (file_ == nullptr) return;
+  Json line = {{"library", library_}};
+  each_field_of_result(result, [&](const char* key, const auto& value) { line[key] = value; });
+  file_->write(line);
 }
 
 }  // namespace bp::conform

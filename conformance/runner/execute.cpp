@@ -146,7 +146,7 @@ struct Session {
     const bool came = collect(*trial, answers);
     if (bench.keeps_answers) out.answers = answers;
     if (!came) return;
-    if (std::any_of(answers.begin(), answers.end(), lost_its_device)) workers.drop(out.lane);
+    if (std::ranges::any_of(answers, lost_its_device)) workers.drop(out.lane);
     out.record.verdict = trial->judge(answers);
   }
 };

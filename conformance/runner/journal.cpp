@@ -242,16 +242,6 @@ std::vector<Aggregate> aggregate_bias(const std::vector<Record>& records) {
   return all;
 }
 
-Json to_json(const Aggregate& all) {
-  return {{"aggregate",
-           {{"row", all.row},
-            {"cases", all.cases},
-            {"bias", all.bias},
-            {"t", all.t},
-            {"share", all.share},
-            {"leans", all.leans}}}};
-}
-
 Record record_of(const Aggregate& all) {
   Record record;
   record.name = "probe:bias." + all.row + "@1";
@@ -276,7 +266,7 @@ bool is_aggregate(std::string_view record_name) {
 
 void write_aggregates(const std::vector<Record>& records, Journal& journal) {
   for (const Aggregate& each : aggregate_bias(records)) {
-    journal.write(to_json(each));
+    journal.write({{"aggregate", each}});
     if (each.leans) journal.write(record_of(each));
   }
 }

@@ -66,9 +66,9 @@ struct Aggregate {
   double share = 0;  // mean over cases of the largest |error| / bound
   bool leans = false;
 };
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Aggregate, row, cases, bias, t, share, leans)
 
 std::vector<Aggregate> aggregate_bias(const std::vector<Record>& records);
-Json to_json(const Aggregate& aggregate);
 // The failing record of one that leans: "probe:bias.matmul[f32]@1".
 Record record_of(const Aggregate& aggregate);
 // Is that such a record's name, and so of no case?

@@ -197,7 +197,7 @@ bool has_journal(const std::string& path) {
 
 std::string usual_folder(const std::string& device) {
   std::string folder = "conform-" + device;
-  std::replace(folder.begin(), folder.end(), ':', '-');
+  std::ranges::replace(folder, ':', '-');
   return folder;
 }
 

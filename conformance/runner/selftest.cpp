@@ -121,8 +121,8 @@ namespace fs = std::filesystem;
 
 // Cases that ask what the fault should be found by come first; the order within stays.
 void put_family_first(std::vector<Case>& cases, const std::string& family) {
-  std::stable_partition(cases.begin(), cases.end(),
-                        [&](const Case& one) { return families_of_case(one).contains(family); });
+  std::ranges::stable_partition(
+      cases, [&](const Case& one) { return families_of_case(one).contains(family); });
 }
 
 struct Sitting {
@@ -245,8 +245,8 @@ std::vector<ExamEntry> entries_of(const Options& options) {
   std::vector<ExamEntry> entries = read_exam(find_faults(options));
   if (!options.only.empty())
     std::erase_if(entries, [&](const ExamEntry& entry) {
-      return std::none_of(options.only.begin(), options.only.end(),
-                          [&](const std::string& glob) { return matches_glob(glob, entry.name); });
+      return std::ranges::none_of(
+          options.only, [&](const std::string& glob) { return matches_glob(glob, entry.name); });
     });
   if (options.tenth >= 0) {
     std::size_t index = 0;
@@ -333,8 +333,8 @@ int run_selftest(const Options& given) {
     return exit_interrupted;
   }
   if (!options.write.empty()) write_whole_file(options.write, exam_page(results));
-  const auto good = std::count_if(results.begin(), results.end(),
-                                  [](const ExamResult& each) { return each.good; });
+  const auto good =
+      std::ranges::count_if(results, [](const ExamResult& each) { return each.good; });
   fmt::print("{} of {} as they should be\n", good, results.size());
   return static_cast<std::size_t>(good) == results.size() ? 0 : exit_failed;
 }

@@ -70,7 +70,7 @@ void show_inputs(const Problem& problem) {
 std::string bounds_text(const ExpectedTensor& expected) {
   if (expected.bound.empty())
     return expected.ulp == 0 ? "bit for bit" : fmt::format("{:.3g} ulp", expected.ulp);
-  const auto [least, most] = std::minmax_element(expected.bound.begin(), expected.bound.end());
+  const auto [least, most] = std::ranges::minmax_element(expected.bound);
   return fmt::format("bounds from {:.3g} to {:.3g}", *least, *most);
 }
 

@@ -38,7 +38,6 @@ std::vector<std::string> command_of(const WorkerPlan& plan, const std::string& l
   std::vector<std::string> words = {program, "worker", "--device", plan.device, "--lane", lane};
   if (!plan.plugin.empty()) words.insert(words.end(), {"--plugin", plan.plugin});
   if (plan.journal >= 0) words.insert(words.end(), {"--journal-fd", std::to_string(journal_file)});
-  if (plan.fake) words.emplace_back("--fake");
   if (!plan.debugger) return words;
   std::vector<std::string> debugger = {"gdb", "-q", "-ex", "run", "--args"};
   words[0] = "/proc/" + std::to_string(getpid()) + "/exe";
@@ -70,8 +69,8 @@ std::vector<std::string> environment_of(const WorkerPlan& given) {
   std::vector<std::string> all;
   const auto overridden = [&](std::string_view entry) {
     const std::string_view name = entry.substr(0, entry.find('=') + 1);
-    return std::any_of(plan.environment.begin(), plan.environment.end(),
-                       [&](const std::string& own) { return own.starts_with(name); });
+    return std::ranges::any_of(plan.environment,
+                               [&](const std::string& own) { return own.starts_with(name); });
   };
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (!overridden(*entry)) all.emplace_back(*entry);

@@ -59,7 +59,6 @@ struct WorkerPlan {
   std::string device, plugin;
   std::vector<std::string> environment;  // NAME=VALUE, besides that of this process
   int journal = -1;                      // to which workers append; -1: none
-  bool fake = false;                     // for tests of the runner: see runner/fake_worker.hpp
   bool debugger = false;                 // under gdb, with this terminal
   const std::atomic<bool>* stop = nullptr;
 };

@@ -19,64 +19,89 @@
 
 namespace bp::conform {
 
-Json Chain::script(int index) {
-  Json script = new_script(one_, index);
-  calls_.clear();
-  next_object_ = 1000;
-  add_tensors(script);
-  row_ = add_step(script, row_step(problem_, first_result));
-  build(script);
-  return script;
-}
+namespace {
 
-std::vector<int> Chain::add_call(Json& script, const std::string& op, Json arguments,
-                                 std::size_t num_results, const Json& more) {
-  std::vector<int> results;
-  for (std::size_t i = 0; i < num_results; ++i) results.push_back(new_object());
-  Json row = {{"do", "row"},        {"op", op},      {"args", std::move(arguments)},
-              {"results", results}, {"quiet", true}, {"synchronize", false}};
-  if (more.is_object()) row.update(more);
-  calls_.push_back(add_step(script, std::move(row)));
-  return results;
-}
+// A call of the row, and others on the same tensors and on what they gave, one after the other on the device, with nobody
+// waiting in between.
+class Chain : public RowTrial {
+ public:
+  Json script(int index) final {
+    Json script = new_script(one_, index);
+    calls_.clear();
+    next_object_ = 1000;
+    add_tensors(script);
+    row_ = add_step(script, row_step(problem_, first_result));
+    build(script);
+    return script;
+  }
 
-std::size_t Chain::add_values(Json& script, int object) {
-  return add_step(script, {{"do", "values"}, {"object", object}});
-}
+  Verdict judge(const std::vector<Json>& answers) final {
+    Verdict verdict;
+    seen_.clear();
+    verdict.rung = served_rung(result_of(answers.at(0), row_), one_.op);
+    for (const Json& answer : answers)
+      if (judge_calls(verdict, answer)) judge_values(verdict, answer);
+    verdict.hash = hash_of(seen_);
+    return verdict;
+  }
 
-const Bytes* Chain::take_values(Verdict& verdict, const Json& answer, std::size_t step,
-                                const std::string& what) {
-  const Json& result = result_of(answer, step);
-  const Bytes* bytes = bytes_of(result);
-  if (bytes)
-    seen_.push_back(*bytes);
-  else
-    fail_with(verdict, "{} cannot be read: {}", what, error_of(result));
-  return bytes;
-}
+ protected:
+  using RowTrial::RowTrial;
 
-// False if there is nothing more to judge.
-bool Chain::judge_calls(Verdict& verdict, const Json& answer) const {
-  if (const std::string complaint = complaint_of(answer); !complaint.empty())
-    fail_with(verdict, complaint);
-  has_succeeded(verdict, result_of(answer, row_));
-  for (const std::size_t call : calls_)
-    if (const Json& result = result_of(answer, call);
-        code_of(result) != BP_OK && verdict.outcome == Outcome::pass)
-      fail_with(verdict, "the call alone succeeds; after it, " + error_of(result));
-  return verdict.outcome == Outcome::pass;
-}
+  // Adds what follows the row's own call.
+  virtual void build(Json& script) = 0;
+  // All calls have succeeded.
+  virtual void judge_values(Verdict& verdict, const Json& answer) = 0;
 
-Verdict Chain::judge(const std::vector<Json>& answers) {
-  Verdict verdict;
-  seen_.clear();
-  verdict.rung = served_rung(result_of(answers.at(0), row_), one_.op);
-  for (const Json& answer : answers)
-    if (judge_calls(verdict, answer)) judge_values(verdict, answer);
-  verdict.hash = hash_of(seen_);
-  return verdict;
-}
+  // A call of any row, whose results become new objects.
+  std::vector<int> add_call(Json& script, const std::string& op, Json arguments,
+                            std::size_t num_results = 1, const Json& more = {}) {
+    std::vector<int> results;
+    for (std::size_t i = 0; i < num_results; ++i) results.push_back(next_object_++);
+    Json row = {{"do", "row"},        {"op", op},      {"args", std::move(arguments)},
+                {"results", results}, {"quiet", true}, {"synchronize", false}};
+    if (more.is_object()) row.update(more);
+    calls_.push_back(add_step(script, std::move(row)));
+    return results;
+  }
 
+  // The step's position; its bytes are there when values are judged.
+  static std::size_t add_values(Json& script, int object) {
+    return add_step(script, {{"do", "values"}, {"object", object}});
+  }
+
+  // Takes the bytes into the verdict's hash; null, and a failure, where there are none.
+  const Bytes* take_values(Verdict& verdict, const Json& answer, std::size_t step,
+                           const std::string& what) {
+    const Json& result = result_of(answer, step);
+    const Bytes* bytes = bytes_of(result);
+    if (bytes)
+      seen_.push_back(*bytes);
+    else
+      fail_with(verdict, "{} cannot be read: {}", what, error_of(result));
+    return bytes;
+  }
+
+ private:
+  // False if there is nothing more to judge.
+  bool judge_calls(Verdict& verdict, const Json& answer) const {
+    if (const std::string complaint = complaint_of(answer); !complaint.empty())
+      fail_with(verdict, complaint);
+    has_succeeded(verdict, result_of(answer, row_));
+    for (const std::size_t call : calls_)
+      if (const Json& result = result_of(answer, call);
+          code_of(result) != BP_OK && verdict.outcome == Outcome::pass)
+        fail_with(verdict, "the call alone succeeds; after it, " + error_of(result));
+    return verdict.outcome == Outcome::pass;
+  }
+
+  int next_object_ = 1000;
+  std::size_t row_ = 0;
+  std::vector<std::size_t> calls_;
+  std::vector<Bytes> seen_;
+};
+
+// The row's arguments with other objects in the place of its tensors.
 Json arguments_with(const Problem& problem, const std::vector<int>& objects) {
   Json list = core_arguments(problem, 0);
   const auto replaced = [&](Json& object) { object = objects.at(object.get<std::size_t>()); };
@@ -90,8 +115,6 @@ Json arguments_with(const Problem& problem, const std::vector<int>& objects) {
 }
 
 // ---- The same values in another layout ("layouts"), or called in other forms ("forms")
-
-namespace {
 
 constexpr int first_tensor_in_layout = 400;
 constexpr int first_given_of_forms = 600;
@@ -455,10 +478,9 @@ class RoundTripTrial : public Chain {
 
   // The oracle's inverse of what is one bound off r0, and the inverse's own bound.
   ExpectedTensor nearness_of(const Statement& statement) const {
-    const auto inverse =
-        std::find_if(statements_.begin(), statements_.end(), [&](const Statement& each) {
-          return !each.results.empty() && each.results[0] == statement.arguments[1];
-        });
+    const auto inverse = std::ranges::find_if(statements_, [&](const Statement& each) {
+      return !each.results.empty() && each.results[0] == statement.arguments[1];
+    });
     const Expected there = expect(problem_, one_, subject_.numerics, false);
     const ExpectedTensor& middle = there.results.at(0);
     ExpectedTensor back;

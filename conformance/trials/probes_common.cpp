@@ -87,7 +87,7 @@ void PicturedPlan::allocate(int object, std::uint64_t bytes, std::uint64_t align
 
 void PicturedPlan::write(int object, std::uint64_t offset, const Bytes& data, int stream) {
   plan.add(on_stream(write_step(object, offset, data), stream));
-  std::copy(data.begin(), data.end(), pictures_.at(object).data() + offset);
+  std::ranges::copy(data, pictures_.at(object).data() + offset);
 }
 
 void PicturedPlan::make(int object, const Bytes& data, std::uint64_t alignment,
@@ -379,7 +379,7 @@ std::vector<Dtype> dtypes_in_turn(const Axes& axes) {
   std::vector<Dtype> all = axes.dtypes;
   all.insert(all.end(), axes.minor_dtypes.begin(), axes.minor_dtypes.end());
   const auto rank = [](Dtype dtype) { return dtype == f32 ? 0 : dtype == i64 ? 1 : 2; };
-  std::stable_sort(all.begin(), all.end(), [&](Dtype a, Dtype b) { return rank(a) < rank(b); });
+  std::ranges::stable_sort(all, [&](Dtype a, Dtype b) { return rank(a) < rank(b); });
   return all;
 }
 

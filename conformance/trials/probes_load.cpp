@@ -174,7 +174,7 @@ ProbePlan compile(const std::string& variant, const Subject&) {
 
 std::string name_in(const Json& facts) {
   const auto& bytes = facts["name"].get_binary();
-  return {bytes.begin(), std::find(bytes.begin(), bytes.end(), 0)};
+  return {bytes.begin(), std::ranges::find(bytes, 0)};
 }
 
 std::string fault_in_device(const Json& first, const Json& second) {
@@ -288,7 +288,7 @@ ProbePlan texts(const std::string&, const Subject&) {
   return of_each_device([](const Json& facts) -> std::string {
     for (const char* text : {"name", "bus", "driver"}) {
       const auto& bytes = facts[text].get_binary();
-      if (std::find(bytes.begin(), bytes.end(), 0) == bytes.end())
+      if (std::ranges::find(bytes, 0) == bytes.end())
         return fmt::format("has a {} that does not end", text);
     }
     return {};

@@ -24,7 +24,7 @@ const char* name(Outcome outcome) {
 }
 
 Outcome outcome_named(std::string_view text) {
-  const auto* const found = std::find(std::begin(outcome_names), std::end(outcome_names), text);
+  const auto* const found = std::ranges::find(outcome_names, text);
   if (found == std::end(outcome_names)) refuse("\"{}\" is not an outcome", text);
   return static_cast<Outcome>(found - std::begin(outcome_names));
 }
@@ -68,8 +68,7 @@ std::size_t rank_of(const std::string& rung) {
 void leave_out(Json& entries, const std::vector<int>& objects) {
   Json kept = Json::array();
   for (const Json& each : entries)
-    if (std::find(objects.begin(), objects.end(), each.value("object", -1)) == objects.end())
-      kept.push_back(each);
+    if (std::ranges::find(objects, each.value("object", -1)) == objects.end()) kept.push_back(each);
   entries = std::move(kept);
 }
 
@@ -148,8 +147,7 @@ bool repeats_bits(const Json& answer) {
 }
 
 bool repeats_bits(const std::vector<Json>& answers) {
-  return std::all_of(answers.begin(), answers.end(),
-                     [](const Json& answer) { return repeats_bits(answer); });
+  return std::ranges::all_of(answers, [](const Json& answer) { return repeats_bits(answer); });
 }
 
 const char* disagreement(bool changes) {

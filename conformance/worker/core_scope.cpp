@@ -136,7 +136,7 @@ Json CoreScope::make_tensor(const Json& step) {
     // Scribbled over as soon as the copy is done, as any application may.
     Bytes& sent = host_buffers_.emplace_back(data);
     memory_.write(behind, 0, sent.data(), sent.size());
-    std::fill(sent.begin(), sent.end(), std::uint8_t{0x6d});
+    std::ranges::fill(sent, std::uint8_t{0x6d});
     made.picture = memory_.bytes_of(behind);
     if (!made.picture.empty() && std::memcmp(made.picture.data(), data.data(), data.size()) != 0)
       watch.add("copies", {{"object", step.at("object")},
@@ -478,8 +478,8 @@ void CoreScope::look_at_slack(const Tensor& result) {
   if (end >= behind->bytes) return;
   Bytes slack(behind->bytes - end);
   memory_.read(*behind, end, slack.data(), slack.size());
-  const auto bad = std::find_if(slack.begin(), slack.end(),
-                                [&](std::uint8_t byte) { return byte != memory_.poison(); });
+  const auto bad =
+      std::ranges::find_if(slack, [&](std::uint8_t byte) { return byte != memory_.poison(); });
   if (bad == slack.end()) return;
   watch.add("zones", {{"at", end + static_cast<std::uint64_t>(bad - slack.begin())},
                       {"size", end},

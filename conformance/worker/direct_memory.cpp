@@ -288,8 +288,8 @@ Json look_at_order(Stage& stage) {
   Json result = answer(BP_OK);
   result["earlier"] = stage.holds(seen, 1);
   result["next"] = stage.holds(next, 4);
-  result["others"] = std::all_of(others.begin(), others.end(),
-                                 [&](bp_handle each) { return stage.holds(each, 2); });
+  result["others"] =
+      std::ranges::all_of(others, [&](bp_handle each) { return stage.holds(each, 2); });
   for (const bp_handle each : others) stage.release(each, stage.second);
   stage.release(next, stage.first);
   return result;

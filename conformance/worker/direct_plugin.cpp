@@ -346,10 +346,9 @@ void DirectPlugin::start() {
   for (const bp_kernel* more : host.more_kernels()) list.push_back(more);
   for (std::size_t i = 0; i < list.size(); ++i)
     kernels.push_back(read_declaration(*list[i], static_cast<int>(i)));
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const DirectKernel& a, const DirectKernel& b) {
-                     return a.declared.priority > b.declared.priority;
-                   });
+  std::ranges::stable_sort(kernels, [](const DirectKernel& a, const DirectKernel& b) {
+    return a.declared.priority > b.declared.priority;
+  });
 }
 
 // "acme", "acme:1", "vendor:acme:1".

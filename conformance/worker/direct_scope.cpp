@@ -219,7 +219,7 @@ Json DirectScope::fill(const Json& step) {
   const bp_region target{to.handle(), to.front() + offset, count};
   const bp_code code =
       plugin_.memory.fill(plugin_.device, &target, pattern.data(), width, stream_of(step));
-  std::fill(pattern.begin(), pattern.end(), scribble);  // it is valid only during the call
+  std::ranges::fill(pattern, scribble);  // it is valid only during the call
   if (code != BP_OK) return refused(code);
   expect(step, to, offset, expected.data(), count);
   return answer(settle_step(step, false));

@@ -60,7 +60,8 @@ struct Counters {
   std::int64_t heap = 0;     // bytes in use of malloc, mapped blocks included
   std::int64_t address = 0;  // bytes of address space, where someone asks
 };
-Json counters_json(const Counters& counters);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Counters, host_allocations, device_allocations, files, threads,
+                                   heap, address)
 // By how much each rose, or fell.
 Json growth_json(const Counters& from, const Counters& to);
 // To the list of each in `growth`.

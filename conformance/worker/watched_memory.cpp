@@ -262,9 +262,7 @@ void GuardedBlock::forget(std::uint64_t offset, std::uint64_t count) {
   Span span{zones_.front + offset,
             std::min(zones_.front + offset + count, zones_.front + zones_.bytes)};
   if (span.begin >= span.end) return;
-  const auto first =
-      std::lower_bound(unknown_.begin(), unknown_.end(), span.begin,
-                       [](const Span& known, std::uint64_t at) { return known.end < at; });
+  const auto first = std::ranges::lower_bound(unknown_, span.begin, {}, &Span::end);
   auto last = first;
   for (; last != unknown_.end() && last->begin <= span.end; ++last)
     span = {std::min(span.begin, last->begin), std::max(span.end, last->end)};

@@ -121,8 +121,7 @@ class Worker {
   Json one_step(Scope& scope, const Json& step, std::uint8_t poison, Watch& watch) {
     const std::string& what = step.at("do").get_ref<const std::string&>();
     if (what == "describe") return {{"code", BP_OK}, {"subject", lane_->describe()}};
-    if (what == "counters")
-      return {{"code", BP_OK}, {"counters", counters_json(lane_->counters())}};
+    if (what == "counters") return {{"code", BP_OK}, {"counters", lane_->counters()}};
     if (what == "repeat") return run_repeat(*lane_, scope, step, poison, watch);
     return scope.step(step);
   }
@@ -275,18 +274,9 @@ Counters with_address_space(Counters counters) {
   return counters;
 }
 
-Json counters_json(const Counters& counters) {
-  return {{"host_allocations", counters.host_allocations},
-          {"device_allocations", counters.device_allocations},
-          {"files", counters.files},
-          {"threads", counters.threads},
-          {"heap", counters.heap},
-          {"address", counters.address}};
-}
-
 Json growth_json(const Counters& from, const Counters& to) {
-  const Json base = counters_json(from);
-  Json growth = counters_json(to);
+  const Json base = from;
+  Json growth = to;
   for (auto& [key, value] : growth.items())
     value = value.get<std::int64_t>() - base[key].get<std::int64_t>();
   return growth;

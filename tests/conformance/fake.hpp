@@ -1,4 +1,4 @@
-// Trials for a worker without a device (runner/fake_worker.hpp): each case's shape says what the worker does.
+// Trials for a worker without a device (fake_worker/main.cpp): each case's shape says what the worker does.
 #pragma once
 
 #include <filesystem>
@@ -15,6 +15,7 @@ namespace bp::test {
 #  define BP_BUILD_BIN_DIR BP_BINARY_DIR "/bin"
 #endif
 inline const std::string conform_program = BP_BUILD_BIN_DIR "/backplane-conform";
+inline const std::string fake_worker = BP_BUILD_BIN_DIR "/conform_fake_worker";
 
 // A folder of this test's own, removed at its end.
 class ConformFolder {
@@ -68,9 +69,8 @@ inline conform::Case fake_case(const std::string& what, std::uint64_t seed = 1) 
 
 inline conform::Bench fake_bench() {
   conform::Bench bench;
-  bench.plan.executable = conform_program;
+  bench.plan.executable = fake_worker;
   bench.plan.device = "fake:0";
-  bench.plan.fake = true;
   bench.make_trial = [](const conform::Case& one, const conform::Subject&) {
     return std::make_unique<FakeTrial>(one);
   };
@@ -78,7 +78,8 @@ inline conform::Bench fake_bench() {
 }
 
 // A program that is a worker `times` times, then `failures` times ends at once (0: from then on), and then is one again.
-inline std::string worker_that_starts(const ConformFolder& folder, int times, int failures = 0) {
+inline std::string worker_that_starts(const ConformFolder& folder, int times, int failures = 0,
+                                      const std::string& worker = fake_worker) {
   const int last = failures == 0 ? 1 << 30 : times + failures;
   std::string program =
       folder.write("worker",
@@ -92,7 +93,7 @@ inline std::string worker_that_starts(const ConformFolder& folder, int times, in
                        "  exit 9\n"
                        "fi\n"
                        "exec " +
-                       conform_program + " \"$@\"\n");
+                       worker + " \"$@\"\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   return program;
 }

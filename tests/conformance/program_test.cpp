@@ -391,7 +391,8 @@ TEST(ConformProgram, ends_where_no_worker_starts_and_goes_on_with_resume) {
                                   "1",        "--filter", "relu*",   "--out"};
   run.push_back(folder.file("report"));
   // One describes the device, one takes the cases of a lane.
-  setenv("BACKPLANE_CONFORM_WORKER", bp::test::worker_that_starts(folder, 2).c_str(), 1);
+  setenv("BACKPLANE_CONFORM_WORKER",
+         bp::test::worker_that_starts(folder, 2, 0, conform_program).c_str(), 1);
   const Exited stopped = run_program(folder, run);
   unsetenv("BACKPLANE_CONFORM_WORKER");
   EXPECT_EQ(stopped.code, 2);

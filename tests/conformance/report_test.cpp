@@ -64,10 +64,10 @@ TEST(ConformReport, tells_correct_from_native) {
   EXPECT_EQ(summary.total.run, 7);
   EXPECT_EQ(summary.total.correct, 7);
   EXPECT_EQ(summary.total.native, 6);
-  EXPECT_EQ(summary.correct_level, 3);
-  EXPECT_EQ(summary.native_level, 3);
-  EXPECT_THAT(summary.correct_dtypes, ElementsAre("f32", "i64", "f16"));
-  EXPECT_THAT(summary.native_dtypes, ElementsAre("f32", "i64"));
+  EXPECT_EQ(summary.correct.level, 3);
+  EXPECT_EQ(summary.native.level, 3);
+  EXPECT_THAT(summary.correct.dtypes, ElementsAre("f32", "i64", "f16"));
+  EXPECT_THAT(summary.native.dtypes, ElementsAre("f32", "i64"));
   EXPECT_EQ(summary.profile, "L3:f32,i64");
   EXPECT_TRUE(summary.ok);
 }
@@ -77,7 +77,7 @@ TEST(ConformReport, stops_at_the_level_that_does_not_hold) {
   bp::conform::Run run = typical_run();
   run.records[1].verdict.outcome = Outcome::flaky;
   const Summary summary = summarize(run, none);
-  EXPECT_EQ(summary.correct_level, 0);
+  EXPECT_EQ(summary.correct.level, 0);
   EXPECT_EQ(summary.profile, "L0");
   EXPECT_FALSE(summary.ok);
 }

@@ -1,16 +1,25 @@
-#include "runner/fake_worker.hpp"
-
+// A worker without a device, for tests of the runner: its one step is {"do":"act", "what":WORD}, and WORD is done.
+//
+//   pass     answers        fail     answers {"code": 1}    crash   aborts         hang   sleeps forever
+//   exit     exit(3)        garbage  writes no message      spoil   answers, and from then on
+//   spoiled  aborts if the process is spoiled               late    answers after 50 ms
+//   once:PATH      aborts if there is no such file, which it makes first
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
 #include "cases/subject.hpp"
 #include "protocol/script.hpp"
 
-namespace bp::conform {
+using namespace bp::conform;
+
 namespace {
 
 struct Actor {
@@ -41,7 +50,15 @@ Json fake_subject() {
 
 }  // namespace
 
-int run_fake_worker(int requests, int answers, int journal) {
+// The words of the runner, of which the journal's descriptor alone counts here.
+int main(int argc, char** argv) {
+  constexpr int requests = 3, answers = 4;  // see runner/worker_process.cpp
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  int journal = -1;
+  for (int i = 1; i + 1 < argc; ++i)
+    if (std::strcmp(argv[i], "--journal-fd") == 0) journal = std::atoi(argv[i + 1]);
   Actor actor{answers};
   for (Json request; receive(requests, request);) {
     if (journal >= 0)
@@ -53,7 +70,4 @@ int run_fake_worker(int requests, int answers, int journal) {
           step["do"] == "describe" ? fake_subject() : actor.act(step["what"].get<std::string>()));
     if (!send(answers, answer)) return 1;
   }
-  return 0;
 }
-
-}  // namespace bp::conform
