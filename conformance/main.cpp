@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "runner/commands.hpp"
-#include "worker/worker.hpp"
+#include "worker/scope.hpp"
 
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 
 #include <backplane/tensor/error.hpp>
 #include <backplane/tensor/shape.hpp>
@@ -16,53 +17,92 @@
 namespace bp::conform {
 namespace {
 
-bool takes_laid(const bp_arg& arg, const Laid& laid) {
-  if (arg.dtypes && !(arg.dtypes >> index(laid.dtype) & 1u)) return false;
-  if (arg.layouts && !(arg.layouts & layout_flags(laid))) return false;
+bool takes_tensor(const bp_arg& arg, const bp_tensor& tensor) {
+  if (arg.dtypes && !(arg.dtypes >> tensor.dtype & 1u)) return false;
+  if (arg.layouts && !(arg.layouts & tensor.flags)) return false;
   if (arg.spaces && !(arg.spaces & 1u)) return false;
-  const auto rank = laid.shape.size();
-  if (rank < arg.min_rank || (arg.max_rank && rank > arg.max_rank)) return false;
-  return arg.alignment <= 1 ||
-         static_cast<std::uint64_t>(laid.offset) * itemsize(laid.dtype) % arg.alignment == 0;
+  if (tensor.dl.ndim < arg.min_rank || (arg.max_rank && tensor.dl.ndim > arg.max_rank))
+    return false;
+  return arg.alignment <= 1 || tensor.dl.byte_offset % arg.alignment == 0;
 }
 
-bool is_number_tag(std::uint32_t tag) {
-  return tag == BP_INT || tag == BP_DOUBLE || tag == BP_BOOLEAN || tag == BP_COMPLEX;
+// Calls visit(tensor) for each that the argument is.
+template <class Visit> void each_tensor(const bp_value& value, Visit visit) {
+  if (value.tag == BP_TENSOR) visit(*value.u.tensor);
+  if (value.tag != BP_TENSOR_LIST) return;
+  const auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+  for (std::uint32_t i = 0; i < value.aux; ++i)
+    if (elements[i]) visit(*elements[i]);
 }
 
-bool takes_argument(const DeclaredKernel& kernel, const DirectProblem& call, std::size_t place) {
-  const Argument& argument = call.problem.arguments[place];
-  const bool is_number =
-      is_number_tag(argument.value.tag) && (call.problem.op->scalar_ok >> place & 1u);
+bool takes_value(const Declaration& kernel, const Operator& op, std::size_t place,
+                 const bp_value& value) {
+  const bool is_number = (value.tag == BP_INT || value.tag == BP_DOUBLE ||
+                          value.tag == BP_BOOLEAN || value.tag == BP_COMPLEX) &&
+                         (op.scalar_ok >> place & 1u);
   if (place >= kernel.args.size()) return !is_number;
   if (is_number) return kernel.args[place].scalar_ok != 0;
-  return std::ranges::all_of(argument.tensors, [&](int tensor) {
-    return takes_laid(kernel.args[place], call.problem.tensors[static_cast<std::size_t>(tensor)]);
+  bool takes = true;
+  each_tensor(value, [&](const bp_tensor& tensor) {
+    takes = takes && takes_tensor(kernel.args[place], tensor);
   });
+  return takes;
 }
 
-bool wants_equal_strides(const bp_arg& arg) {
-  return (arg.layouts & BP_LAYOUT_DENSE) && !(arg.layouts & BP_LAYOUT_STRIDED);
-}
-
-// A kernel that asks for density alone walks all its tensors in one order.
-bool dense_strides_agree(const DeclaredKernel& kernel, const DirectProblem& call) {
-  const Laid* first = nullptr;
+// A kernel that asks for density alone walks all its tensors in the order of memory: their strides must agree.
+bool strides_agree(const Declaration& kernel, const std::vector<bp_value>& args,
+                   const std::vector<const bp_tensor*>& outputs) {
+  const bp_tensor* first = nullptr;
   bool agree = true;
-  const auto visit = [&](std::size_t place, const Laid& laid) {
-    if (place >= kernel.args.size() || !wants_equal_strides(kernel.args[place])) return;
-    if (!first)
-      first = &laid;
-    else if (first->shape == laid.shape)
-      agree = agree && first->strides == laid.strides;
+  const auto visit = [&](std::size_t place, const bp_tensor& tensor) {
+    if (place >= kernel.args.size()) return;
+    const std::uint32_t layouts = kernel.args[place].layouts;
+    if (!(layouts & BP_LAYOUT_DENSE) || (layouts & BP_LAYOUT_STRIDED)) return;
+    if (!first) first = &tensor;
+    const auto same = [&](const std::int64_t* a, const std::int64_t* b) {
+      return first->dl.ndim == tensor.dl.ndim && std::equal(a, a + tensor.dl.ndim, b);
+    };
+    // A reduction's result has another shape than what it reads.
+    if (place >= kernel.num_known && !same(first->dl.shape, tensor.dl.shape)) return;
+    agree = agree && same(first->dl.strides, tensor.dl.strides);
   };
-  for (std::size_t i = 0; i < call.problem.arguments.size(); ++i)
-    for (const int tensor : call.problem.arguments[i].tensors)
-      visit(i, call.problem.tensors[static_cast<std::size_t>(tensor)]);
-  for (std::size_t i = 0; i < call.outputs.size(); ++i)
-    visit(call.problem.arguments.size() + i, call.outputs[i]);
+  for (std::size_t i = 0; i < args.size(); ++i)
+    each_tensor(args[i], [&](const bp_tensor& tensor) { visit(i, tensor); });
+  for (std::size_t i = 0; i < outputs.size(); ++i) visit(kernel.num_known + i, *outputs[i]);
   return agree;
 }
+
+// A call as a plugin sees it; its tensors have no memory.
+struct SeenCall {
+  explicit SeenCall(const DirectProblem& call) {
+    for (const Laid& laid : call.problem.tensors) show(laid);
+    for (const Argument& argument : call.problem.arguments) {
+      bp_value& value = args.emplace_back(argument.value);
+      if (value.tag == BP_TENSOR) {
+        value.u.tensor = seen(argument.tensors[0]);
+      } else if (value.tag == BP_TENSOR_LIST) {
+        std::vector<const bp_tensor*>& list = lists.emplace_back();
+        for (const int tensor : argument.tensors) list.push_back(seen(tensor));
+        value.u.ptr = list.data();
+        value.aux = static_cast<std::uint32_t>(list.size());
+      }
+    }
+    for (const Laid& laid : call.outputs) outputs.push_back(show(laid));
+  }
+
+  const bp_tensor* show(const Laid& laid) {
+    describe_tensor(laid.dtype, laid.shape, laid.strides,
+                    static_cast<std::uint64_t>(laid.offset) * itemsize(laid.dtype),
+                    tensors.emplace_back());
+    return &tensors.back().abi;
+  }
+  const bp_tensor* seen(int tensor) const { return &tensors[static_cast<std::size_t>(tensor)].abi; }
+
+  std::deque<TensorImpl> tensors;
+  std::deque<std::vector<const bp_tensor*>> lists;
+  std::vector<bp_value> args;
+  std::vector<const bp_tensor*> outputs;
+};
 
 // Results of elementwise calls lie as the arguments do where those agree and are dense, as the core allocates them.
 const Laid* example_of_output(const Problem& problem, const OutputSpec& spec) {
@@ -122,22 +162,21 @@ bool put_in_place(DirectProblem& call) {
 
 }  // namespace
 
-bool declaration_takes(const DeclaredKernel& kernel, const DirectProblem& call) {
-  if (kernel.op != call.problem.op->name()) return false;
-  for (std::size_t i = 0; i < call.problem.arguments.size(); ++i)
-    if (!takes_argument(kernel, call, i)) return false;
-  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    const std::size_t place = call.problem.arguments.size() + i;
-    if (place >= kernel.args.size()) continue;
-    const bp_arg& arg = kernel.args[place];
-    const Dtype dtype = call.outputs[i].dtype;
-    const bool takes = call.is_allocated_by_kernel()  // in the host's layout, whatever is declared
-                           ? !arg.dtypes || contains(arg.dtypes, dtype)
-                           : takes_laid(arg, call.outputs[i]);
+bool declaration_takes(const Declaration& kernel, const Operator& op,
+                       const std::vector<bp_value>& args,
+                       const std::vector<const bp_tensor*>& outputs) {
+  if (kernel.op != op.schema->name) return false;
+  for (std::size_t i = 0; i < std::min(kernel.num_known, args.size()); ++i)
+    if (!takes_value(kernel, op, i, args[i])) return false;
+  if (!strides_agree(kernel, args, outputs)) return false;
+  for (std::size_t i = 0; i < outputs.size() && kernel.num_known + i < kernel.args.size(); ++i) {
+    const bp_arg& arg = kernel.args[kernel.num_known + i];
+    const bool takes = op.flags & BP_OP_SHAPE_DATA  // in the host's layout, whatever is declared
+                           ? !arg.dtypes || (arg.dtypes >> outputs[i]->dtype & 1u)
+                           : takes_tensor(arg, *outputs[i]);
     if (!takes) return false;
   }
-  if (call.in_place_of >= 0 && !(kernel.flags & BP_KERNEL_IN_PLACE_SAFE)) return false;
-  return dense_strides_agree(kernel, call);
+  return true;
 }
 
 bool DirectProblem::is_allocated_by_kernel() const {
@@ -164,13 +203,17 @@ bool make_direct_call(const Case& one, const Problem& asked, const Subject& subj
   lay_out_outputs(one, out);
   const bool is_read_only = is_read_only_layout(one.layouts.substr(0, one.layouts.find('.')));
   if (one.form == "in_place" && (is_read_only || !put_in_place(out))) return false;
+  const SeenCall call(out);
+  const auto takes = [&](const DeclaredKernel& kernel) {
+    return (out.in_place_of < 0 || (kernel.flags & BP_KERNEL_IN_PLACE_SAFE)) &&
+           declaration_takes({kernel.op, kernel.args, call.args.size()}, *out.problem.op, call.args,
+                             call.outputs);
+  };
   if (one.form.starts_with(form_of_kernel)) {
     const int place = place_of_kernel(one, subject);
-    return place >= 0 && declaration_takes(subject.kernels[static_cast<std::size_t>(place)], out);
+    return place >= 0 && takes(subject.kernels[static_cast<std::size_t>(place)]);
   }
-  return std::ranges::any_of(subject.kernels, [&](const DeclaredKernel& kernel) {
-    return declaration_takes(kernel, out);
-  });
+  return std::ranges::any_of(subject.kernels, takes);
 }
 
 // ---- Cases

@@ -24,8 +24,16 @@ inline constexpr std::string_view form_of_kernel = "kernel";
 // Its place among all of the plugin's; -1 if the form names none.
 int place_of_kernel(const Case& one, const Subject& subject);
 
-// Does the kernel's declaration take the call?
-bool declaration_takes(const DeclaredKernel& kernel, const DirectProblem& call);
+// What a kernel declares.
+struct Declaration {
+  std::string_view op;
+  const std::vector<bp_arg>& args;  // of the arguments that it knows, then of the outputs
+  std::size_t num_known;
+};
+// Does it take a call of these arguments and outputs? As the core asks, without `supports`.
+bool declaration_takes(const Declaration& kernel, const Operator& op,
+                       const std::vector<bp_value>& args,
+                       const std::vector<const bp_tensor*>& outputs);
 
 // The call that a case makes of the plugin's kernels. False if none of them gets it in one piece.
 bool make_direct_call(const Case& one, const Problem& asked, const Subject& subject,

@@ -7,7 +7,6 @@
 
 #include "cases/axes.hpp"
 #include "cases/special_cases.hpp"
-#include "inputs/parts.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 

@@ -10,7 +10,7 @@
 #include <backplane/samples/samples.hpp>
 
 #include "inputs/problem.hpp"
-#include "judge/expected.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

@@ -1,5 +1,3 @@
-#include "inputs/parts.hpp"
-
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +6,7 @@
 #include <backplane/tensor/views.hpp>
 
 #include "inputs/problem.hpp"
-#include "judge/bounds.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

@@ -12,9 +12,7 @@
 #include <backplane/samples/row_facts.hpp>
 
 #include "inputs/values.hpp"
-#include "judge/bounds.hpp"
 #include "judge/calls.hpp"
-#include "judge/expected.hpp"
 
 namespace bp::conform {
 namespace {
@@ -134,28 +132,27 @@ Laid lay_out(Dtype dtype, const Sizes& shape, std::string_view layout, std::uint
   return laid;
 }
 
+void describe_tensor(Dtype dtype, const Sizes& shape, const Sizes& strides,
+                     std::uint64_t byte_offset, TensorImpl& impl) {
+  std::ranges::copy(shape, impl.shape);
+  std::ranges::copy(strides, impl.strides);
+  bp_tensor& abi = impl.abi;
+  abi.size = sizeof(bp_tensor);
+  abi.dl.ndim = static_cast<std::int32_t>(shape.size());
+  abi.dl.dtype = dl_dtype(dtype);
+  abi.dl.shape = impl.shape;
+  abi.dl.strides = impl.strides;
+  abi.dl.byte_offset = byte_offset;
+  abi.device = 1;
+  abi.dtype = index(dtype);
+  abi.itemsize = itemsize(dtype);
+  update_layout(impl);
+}
+
 std::uint32_t layout_flags(const Laid& laid) {
-  const auto lies_as = [&](const Sizes& order) {
-    const Sizes strides = strides_in_order(laid.shape, order);
-    for (std::size_t i = 0; i < strides.size(); ++i)
-      if (laid.shape[i] != 1 && strides[i] != laid.strides[i]) return false;
-    return true;
-  };
-  const std::size_t rank = laid.shape.size();
-  std::uint32_t flags = BP_LAYOUT_STRIDED;
-  Sizes order = usual_order(rank);
-  if (numel_of(laid.shape) == 0 || lies_as(order)) flags |= BP_LAYOUT_CONTIGUOUS | BP_LAYOUT_DENSE;
-  if (rank == 4 && lies_as({0, 2, 3, 1})) flags |= BP_LAYOUT_CHANNELS_LAST | BP_LAYOUT_DENSE;
-  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) {
-    const auto stride = [&](std::int64_t dim) {
-      return laid.shape[static_cast<std::size_t>(dim)] == 1
-                 ? INT64_MAX
-                 : laid.strides[static_cast<std::size_t>(dim)];
-    };
-    return stride(a) > stride(b);
-  });
-  if (lies_as(order)) flags |= BP_LAYOUT_DENSE;
-  return flags;
+  TensorImpl impl{};
+  describe_tensor(laid.dtype, laid.shape, laid.strides, 0, impl);
+  return impl.abi.flags;
 }
 
 namespace {

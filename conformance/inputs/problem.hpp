@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,9 @@ bool is_read_only_layout(std::string_view name);  // several elements share a pl
 // Without values: the storage has its size and is filled with the gap pattern of the seed.
 Laid lay_out(Dtype dtype, const Sizes& shape, std::string_view layout, std::uint64_t seed);
 
+// What a plugin sees of a tensor that lies so in memory without a place; `impl` stays where it is.
+void describe_tensor(Dtype dtype, const Sizes& shape, const Sizes& strides,
+                     std::uint64_t byte_offset, TensorImpl& impl);
 // The BP_LAYOUT_* that hold.
 std::uint32_t layout_flags(const Laid& laid);
 
@@ -132,5 +136,28 @@ bp_value read_setting(const Case& one, const SchemaArgument& argument, const std
                       Problem& problem);
 
 [[noreturn]] void refuse_case(const Case& one, const std::string& why);
+
+// ---- Calls that fall apart: along which dimension of its results a row computes each piece from a piece of its arguments
+
+struct Cut {
+  std::size_t tensor = 0;  // position in Problem::tensors
+  std::size_t dim = 0;
+};
+struct Split {
+  std::size_t dim = 0;  // of every result
+  std::int64_t size = 0;
+  std::vector<Cut> cuts;  // the tensors that are cut; the others belong to each piece as they are
+
+  const Cut* cut_of(std::size_t tensor) const;
+};
+
+// Found by trying on the oracle, bit for bit, so that no list of rows says it. The dimensions are tried from the first
+// one on, or from the last one. Threads: any.
+std::optional<Split> split_of(const Problem& problem, std::uint64_t seed, bool from_last);
+
+// The piece of so many elements along the split's dimension, as views of the problem's tensors.
+Laid narrowed(const Laid& laid, std::size_t dim, std::int64_t start, std::int64_t length);
+Problem part_of(const Problem& problem, const Split& split, std::int64_t start,
+                std::int64_t length);
 
 }  // namespace bp::conform

@@ -12,7 +12,7 @@
 
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
-#include "judge/bounds.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

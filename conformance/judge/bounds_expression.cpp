@@ -7,7 +7,7 @@
 #include <backplane/generated/steps.h>
 #include <backplane/tensor/views.hpp>
 
-#include "judge/bounds.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

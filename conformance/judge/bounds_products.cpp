@@ -4,7 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "judge/bounds.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

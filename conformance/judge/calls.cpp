@@ -20,8 +20,6 @@
 #include <backplane/tensor/views.hpp>
 
 #include "inputs/values.hpp"
-#include "judge/bounds.hpp"
-#include "judge/expected.hpp"
 
 namespace bp::conform {
 namespace {

@@ -11,7 +11,7 @@
 #include <backplane/tensor/error.hpp>
 #include <backplane/tensor/views.hpp>
 
-#include "judge/bounds.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

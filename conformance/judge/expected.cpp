@@ -1,5 +1,3 @@
-#include "judge/expected.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,7 +9,7 @@
 #include "cases/axes.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
-#include "judge/bounds.hpp"
+#include "judge/calls.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {

@@ -24,7 +24,7 @@
 //        allocates; "fault": the device word. Without "kernel" the candidates are tried as the core does, by falling
 //        priority, among those whose declaration takes the call.
 //        A kernel that plans gets a fresh plan; with "plan":N that of number N, made by the first call that names it.
-//     {"do":"host_call", "object":H, "stream":S?, "gate":B?} {"do":"semaphore", "object":M}: see worker/direct_order.hpp
+//     {"do":"host_call", "object":H, "stream":S?, "gate":B?} {"do":"semaphore", "object":M}: see worker/direct_scope.hpp
 //   core lane: an application's calls
 //     {"do":"tensor", "object":N, "dtype":D, "shape":[], "strides":[], "offset":O, "storage":BINARY, "grad":bool}
 //        "sparse":B, "pieces":[[OFFSET, BINARY]...] instead of "storage": B bytes, of which only these are written
@@ -33,7 +33,7 @@
 //     {"do":"backward", "results":[N...], "cotangents":[N...], "inputs":[N...], "gradients":[N...]}
 //     {"do":"values", "object":N}    -> "bytes": elements, row-major;  {"do":"storage", "object":N} -> all its memory
 //     {"do":"replays", "steps":[ROW...], "times":T} -> "by_device": captured, and replayed so often
-//     {"do":"side_streams", "threads":H, "rounds":R, "calls":B} -> "checked", "wrong": see worker/side_streams.hpp
+//     {"do":"side_streams", "threads":H, "rounds":R, "calls":B} -> "checked", "wrong": see worker/core_scope.hpp
 //   both
 //     {"do":"host", "threads":N?, "deterministic":B?, ...}: what the host says until the script ends. Direct lane: "fail_from"
 //        N: the N-th allocate_host from now on fails. Core lane: "recycle": true: rows get memory that was used before

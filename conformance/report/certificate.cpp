@@ -1,19 +1,25 @@
 // All files of a folder at once, the shards of a run as one, and certificates: what they say, also of other projects' tests, and
-// the command that writes one.
+// the commands that write and verify one.
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
+#include <unordered_set>
 
 #include <backplane/loading/certificate.hpp>
 #include <backplane/loading/sha256.hpp>
+#include <backplane/tensor/error.hpp>
 
 #include "refuse.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
 #include "runner/commands.hpp"
 #include "runner/journal.hpp"
+#include "runner/pool.hpp"
+#include "worker/scope.hpp"
 
 namespace bp::conform {
 
@@ -212,6 +218,251 @@ int certify_report(const Options& options) {
              text_of_sections(sections_of(folder, run.subject.library_sha256)), folder);
   if (options.install) install_certificate(run, folder + "/certificate.json");
   return 0;
+}
+
+// ---- backplane conform verify: whether a certificate holds. Digests find a careless change; the verdicts are counted again
+// from the raw journal and its list of cases is derived again; only a rerun of a random part stops a forger who makes
+// all of that again
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Examination {
+  std::vector<std::string> problems, checked;
+
+  void print() const {
+    for (const std::string& each : checked) fmt::print("holds: {}\n", each);
+    for (const std::string& each : problems) fmt::print("DOES NOT HOLD: {}\n", each);
+  }
+  void check(bool good, const std::string& what, const std::string& problem) {
+    if (good)
+      checked.push_back(what);
+    else
+      problems.push_back(problem);
+  }
+};
+
+Json read_certificate(const std::string& path) {
+  Json json = Json::parse(read_whole_file(path), nullptr, /*allow_exceptions=*/false);
+  const auto has = [&](const char* key) { return json.contains(key); };
+  if (!json.is_object() || !has("certificate") || !has("journal") || !has("summary") ||
+      !has("must_run") || !has("subject"))
+    refuse("{}: not a certificate of backplane conform", path);
+  return json;
+}
+
+// The tests of other projects are counted again; which they are is known to their own packages alone.
+void check_sections(const fs::path& folder, const Json& certificate, Examination& out) {
+  const Json certified = certificate.value("sections", Json::object());
+  const Json counted = sections_of(folder, certificate.at("subject").value("sha256", ""));
+  for (const auto& [suite, section] : certified.items())
+    out.check(counted.contains(suite) && counted[suite] == section,
+              fmt::format("the section \"{}\"", suite),
+              fmt::format("the section \"{}\" is not what {} gives", suite,
+                          (folder / suite / "journal.jsonl").string()));
+}
+
+// Of a journal of --through.
+void check_names(const Run& run, Examination& out) {
+  std::vector<std::string> names;
+  for (const Record& record : run.records) names.push_back(record.name);
+  out.check(run.doubled.empty() && digest_of_names(names) == run.header.at("digest"),
+            fmt::format("all {} cases are there", names.size()),
+            "the journal's cases are not those of its header");
+}
+
+// A record that contradicts itself was not written by the runner.
+bool is_plausible(const Record& record) {
+  const Verdict& verdict = record.verdict;
+  if (verdict.outcome == Outcome::pass) return verdict.why.empty() && verdict.worst_share <= 1;
+  return !verdict.why.empty();
+}
+
+void check_cases(const Run& run, Examination& out) {
+  const std::vector<Case> cases =
+      derive_cases(run.subject, run.header.at("selection").get<Selection>());
+  const std::string digest = digest_of(cases);
+  out.check(digest == run.header.at("digest"), "the must-run list's digest",
+            fmt::format("the must-run list of this tool has the digest {}, the journal's is {}: "
+                        "another version, or a changed header",
+                        digest, run.header.at("digest").get<std::string>()));
+  std::unordered_set<std::string> seen;
+  for (const Record& record : run.records) seen.insert(record.name);
+  std::size_t missing = 0;
+  std::string first;
+  for (const Case& one : cases) {
+    std::string case_name = name_of(one);
+    if (seen.erase(case_name) != 0) continue;
+    if (missing++ == 0) first = std::move(case_name);
+  }
+  std::erase_if(seen, is_aggregate);
+  out.check(missing == 0, fmt::format("all {} cases are there", cases.size()),
+            fmt::format("{} cases are missing, {} first", missing, first));
+  out.check(run.doubled.empty(), "none is there twice",
+            run.doubled.empty() ? "" : fmt::format("case {} is there twice", run.doubled[0]));
+  out.check(seen.empty(), "no other is there",
+            seen.empty() ? "" : fmt::format("case {} is not on the must-run list", *seen.begin()));
+}
+
+void check_verdicts(const Run& run, const Json& certificate, Examination& out) {
+  const auto odd = std::ranges::find_if_not(run.records, is_plausible);
+  out.check(odd == run.records.end(), "each verdict fits its figures",
+            odd == run.records.end()
+                ? ""
+                : fmt::format("the verdict on {} contradicts its own figures", odd->name));
+  auto waivers = certificate.value("waivers", Json::array()).get<std::vector<Waiver>>();
+  const Json counted = summarize(run, waivers);
+  for (const char* figure : {"total", "levels", "correct", "native", "profile", "ok"})
+    out.check(counted.at(figure) == certificate.at("summary").value(figure, Json()),
+              fmt::format("the figure \"{}\"", figure),
+              fmt::format("\"{}\" is certified as {}, the journal gives {}", figure,
+                          certificate.at("summary").value(figure, Json()).dump(),
+                          counted.at(figure).dump()));
+  out.check(certificate.value("profile", "") == counted.at("profile"), "the profile",
+            "the profile on top is not that of the summary");
+}
+
+void check_library_at_hand(const std::string& certified, const std::string& library,
+                           const Options& options, Examination& out) {
+  const std::string path = options.plugin.empty() ? library : options.plugin;
+  const auto digest = loading::sha256_of_file(path);
+  if (!digest && options.plugin.empty()) {
+    fmt::print("note: {} is not here, so it is not compared (--plugin PATH)\n", path);
+    return;
+  }
+  out.check(digest == certified, "the library at hand",
+            fmt::format("{} has the SHA-256 {}, the certificate is of {}: another library", path,
+                        digest.value_or("(unreadable)"), certified));
+}
+
+void check_library(const Run& run, const Json& certificate, const Options& options,
+                   Examination& out) {
+  const std::string certified = certificate.at("subject").value("sha256", "");
+  out.check(certified == run.subject.library_sha256, "the library's digest in the journal",
+            "the certificate and its journal are of two different libraries");
+  check_library_at_hand(certified, run.subject.library, options, out);
+}
+
+// Without the journal nothing can be counted again. What does not need it is checked; that alone proves nothing.
+int verify_alone(const std::string& path, const std::string& journal, const Json& certificate,
+                 const Options& options, Examination& out) {
+  const std::string fault = loading::find_fault_in_certificate(read_whole_file(path), path);
+  out.check(fault.empty(), "the certificate's own figures agree", fault);
+  const Json& subject = certificate.at("subject");
+  std::string library;
+  try {
+    library = find_plugin_file(subject.value("device", ""), options.plugin);
+  } catch (const Error&) {
+    library = subject.value("library", "");
+  }
+  check_library_at_hand(subject.value("sha256", ""), library, options, out);
+  out.print();
+  for (const char* what : {"whether all cases of the must-run list were run, and once",
+                           "whether the verdicts add up to the figures",
+                           "whether a part of it, run again, gives the same outputs"})
+    fmt::print("cannot be checked without {}: {}\n", journal, what);
+  fmt::print("{}: {}\n", path,
+             out.problems.empty() ? "not verified: nothing contradicts it, and its journal is gone"
+                                  : "the certificate does not hold");
+  return exit_failed;
+}
+
+double share_of(const std::string& text) {
+  double share = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), share);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (problem != std::errc() || (rest != "%" && !rest.empty()) || share <= 0 || share > 100)
+    refuse("verify: --rerun {}: should be like 5%", text);
+  return share / 100;
+}
+
+// A part that nobody knows before.
+std::vector<const Record*> draw_records(const Run& run, double share) {
+  std::vector<const Record*> all;
+  for (const Record& record : run.records)
+    if (!is_aggregate(record.name)) all.push_back(&record);
+  std::random_device chance;
+  std::ranges::shuffle(all, std::mt19937_64((std::uint64_t{chance()} << 32) | chance()));
+  all.resize(
+      std::max<std::size_t>(1, static_cast<std::size_t>(share * static_cast<double>(all.size()))));
+  return all;
+}
+
+void check_again(const Run& run, const Options& options, Examination& out) {
+  Options own = options;
+  if (own.device.empty()) own.device = run.subject.device;
+  if (own.environment.empty())
+    own.environment = run.header.value("environment", std::vector<std::string>());
+  Bench bench = bench_of(own);
+  if (bench.subject.library_sha256 != run.subject.library_sha256) {
+    out.problems.push_back(fmt::format("{} is served by another library, {}: no rerun", own.device,
+                                       bench.subject.library));
+    return;
+  }
+  std::unordered_map<std::string, const Record*> drawn;
+  std::vector<Case> cases;
+  for (const Record* record : draw_records(run, share_of(options.rerun))) {
+    drawn[record->name] = record;
+    cases.push_back(record->one);
+  }
+  const InterruptGuard guard;
+  bench.plan.stop = &InterruptGuard::requested();
+  Progress progress(cases.size(), options.quiet ? Progress::Shows::failures : Progress::Shows::all,
+                    run.header);
+  std::size_t differing = 0, done = 0;
+  std::string first;
+  run_pool(bench, cases, jobs_of(options), progress, [&](const Record& again) {
+    const Record& before = *drawn.at(again.name);
+    ++done;
+    if (again.verdict.outcome == before.verdict.outcome &&
+        again.verdict.hash == before.verdict.hash)
+      return true;
+    if (differing++ == 0)
+      first = fmt::format("{}: {} with outputs {}, certified {} with {}", again.name,
+                          name(again.verdict.outcome), again.verdict.hash,
+                          name(before.verdict.outcome), before.verdict.hash);
+    return true;
+  });
+  if (InterruptGuard::requested())
+    out.problems.push_back(fmt::format("interrupted after {} of {} reruns", done, cases.size()));
+  out.check(differing == 0,
+            fmt::format("{} cases again, drawn by chance: the same verdicts and outputs", done),
+            fmt::format("{} of {} cases run again differ; {}", differing, done, first));
+}
+
+}  // namespace
+
+int verify_certificate(const Options& options) {
+  const std::string given = options.files.at(0),
+                    path = fs::is_directory(given) ? given + "/certificate.json" : given;
+  const Json certificate = read_certificate(path);
+  const std::string journal =
+      fs::path(path).parent_path() / certificate.at("journal").at("file").get<std::string>();
+  Examination out;
+  if (!fs::exists(journal)) return verify_alone(path, journal, certificate, options, out);
+  const Run run = read_journal(journal);
+  const auto digest = loading::sha256_of_file(journal);
+  const std::string certified = certificate.at("journal").at("sha256");
+  out.check(digest == certified, "the journal's digest",
+            fmt::format("{} has the SHA-256 {}, the certificate is of {}: the journal was changed",
+                        journal, digest.value_or("(unreadable)"), certified));
+  out.check(certificate["must_run"].value("digest", "") == run.header.at("digest"),
+            "the digest of the must-run list in the journal",
+            "the certificate and its journal name two different must-run lists");
+  out.check(run.ended && !run.interrupted, "the run came to its end", "the run was interrupted");
+  suite_of(run).empty() ? check_cases(run, out) : check_names(run, out);
+  check_sections(fs::path(path).parent_path(), certificate, out);
+  check_verdicts(run, certificate, out);
+  check_library(run, certificate, options, out);
+  if (!options.rerun.empty()) check_again(run, options, out);
+
+  out.print();
+  fmt::print("{}: {}\n", path,
+             out.problems.empty()
+                 ? fmt::format("the certificate holds: {}", certificate.value("profile", ""))
+                 : "the certificate does not hold");
+  return out.problems.empty() ? 0 : exit_failed;
 }
 
 }  // namespace bp::conform

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <fmt/format.h>
 
-#include "worker/worker.hpp"
+#include "worker/scope.hpp"
 
 namespace bp::conform {
 namespace {

@@ -1,16 +1,109 @@
-// One case on one worker: its scripts go there, what comes back is judged.
+// A worker as its parent sees it: a process that runs scripts until it is told to end, dies, or is killed. And one case on one
+// worker: its scripts go there, what comes back is judged.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <sys/types.h>
+#include <vector>
 
+#include "cases/case.hpp"
+#include "cases/subject.hpp"
+#include "protocol/script.hpp"
 #include "runner/journal.hpp"
-#include "runner/worker_process.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {
+
+// The parent's end of a worker's pipes: frames (protocol/script.hpp) with a limit of time, and never a deadlock when
+// both sides have much to say.
+class Channel {
+ public:
+  using Clock = std::chrono::steady_clock;
+  enum class Got : std::uint8_t {
+    message,
+    closed,       // the worker is gone
+    late,         // nothing came until the deadline
+    broken,       // what came is not a message
+    interrupted,  // `stop` was set
+  };
+
+  // Takes both descriptors. `stop`, if given, ends every waiting.
+  Channel(int to_worker, int from_worker, const std::atomic<bool>* stop);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // Sends what the pipe takes now and keeps the rest for `next`.
+  void post(const Json& message);
+  // Throws nothing. What has arrived already is taken even after the deadline.
+  Got next(Json& out, Clock::time_point deadline);
+  // No more scripts: the worker ends by itself.
+  void finish();
+
+ private:
+  void flush();
+  bool fill();  // false: the end of the stream
+  bool take(Json& out, bool& broken);
+
+  int to_, from_;
+  const std::atomic<bool>* stop_;
+  std::string outgoing_, incoming_;
+  std::size_t sent_ = 0;
+};
+
+// How workers are started.
+struct WorkerPlan {
+  std::string executable;  // empty: this program
+  std::string device, plugin;
+  std::vector<std::string> environment;  // NAME=VALUE, besides that of this process
+  int journal = -1;                      // to which workers append; -1: none
+  bool debugger = false;                 // under gdb, with this terminal
+  const std::atomic<bool>* stop = nullptr;
+};
+
+// A worker that does not come up is not a case's fault: the run ends here, and can be resumed where workers start again.
+struct StartFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class WorkerProcess {
+ public:
+  // Throws StartFailure if the process cannot be started. `lane`: see worker/worker.hpp.
+  WorkerProcess(const WorkerPlan& plan, const std::string& lane);
+  // Kills a worker that has not ended.
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  Channel& channel() { return *channel_; }
+  // Kills it if it still runs, and says how it ended, with the last that it wrote to its standard error:
+  // "signal 11 (Segmentation fault)", "exit code 3"; `killed` if it was we.
+  std::string end(bool* killed = nullptr);
+  // Lets it end by itself, for a moment, so that the plugin's own end runs; false if it had to be killed.
+  bool finish();
+
+  std::vector<Case> company;  // the cases that it has run
+
+ private:
+  std::string last_words() const;
+
+  pid_t pid_ = -1;
+  int errors_ = -1;  // a file in memory: the worker's standard error
+  std::unique_ptr<Channel> channel_;
+};
+
+// A driver's first start can be slow: until a fresh worker has answered its first request.
+inline constexpr std::chrono::seconds patience_at_start{120};
+
+// What a fresh worker says of the device. Throws a sentence if it cannot be opened.
+Subject describe_subject(const WorkerPlan& plan);
 
 using TrialMaker = std::function<std::unique_ptr<Trial>(const Case&, const Subject&)>;
 

@@ -14,7 +14,7 @@
 
 #include <backplane/runtime/stream.hpp>
 
-#include "judge/expected.hpp"
+#include "judge/calls.hpp"
 #include "report/report.hpp"
 #include "runner/execute.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
-#include "judge/expected.hpp"
+#include "judge/calls.hpp"
 #include "report/report.hpp"
 #include "runner/commands.hpp"
 

@@ -1,5 +1,3 @@
-#include "runner/worker_process.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -19,6 +17,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "refuse.hpp"
+#include "runner/execute.hpp"
 
 namespace bp::conform {
 namespace {

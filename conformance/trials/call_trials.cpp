@@ -9,7 +9,7 @@
 #include "cases/kernels.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
-#include "trials/row_trials.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

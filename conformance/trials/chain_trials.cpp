@@ -11,11 +11,10 @@
 #include <backplane/tensor/views.hpp>
 
 #include "cases/special_cases.hpp"
-#include "inputs/parts.hpp"
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "judge/calls.hpp"
-#include "trials/row_trials.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 

@@ -11,7 +11,7 @@
 
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
-#include "trials/row_trials.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

@@ -7,7 +7,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "inputs/problem.hpp"
-#include "trials/row_trials.hpp"
+#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

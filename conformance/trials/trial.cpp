@@ -8,7 +8,6 @@
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"
-#include "trials/row_trials.hpp"
 
 namespace bp::conform {
 

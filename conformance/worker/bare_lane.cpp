@@ -6,7 +6,9 @@
 //   {"do":"compile", "skew":WORD} -> "offered", "fault": an empty kernel through bp.compiler
 //   {"do":"extensions"} -> "unknown": [NAME...] that were answered though nobody knows them, "future": known ones in a
 //      version that does not exist, "known": [NAME...]
-//   {"do":"facts"}, {"do":"links"}: see direct_scope.hpp
+//   {"do":"facts"} -> "counts": how many devices there were when they were opened, and each time that they were asked;
+//      "first", "second": what each device says of itself, asked twice; texts with all their bytes
+//   {"do":"links"} -> "links": [{"to", "from", "code", "kind"}...] between all devices that open
 //   {"do":"probe"} -> "codes" of two calls before init
 //   {"do":"two_hosts"} -> "second", "message": what a second host of the process is answered; "works", "told": of the first
 //      afterwards, was it told its own error? "strayed": errors that the second was told
@@ -21,6 +23,7 @@
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/extensions/compiler.h>
+#include <backplane/extensions/peer.h>
 #include <backplane/loading/elf_lint.hpp>
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
@@ -45,6 +48,8 @@ const char* empty_kernel(const std::string& language) {
   return nullptr;
 }
 
+// A kernel that does nothing, through bp.compiler, whose structs may be those of another level. "fault": what was written
+// where nothing is to be written.
 class Nothing {
  public:
   Nothing(const DirectPlugin& plugin, const bp_compiler& api, Skew skew)
@@ -58,10 +63,7 @@ class Nothing {
     bp_code code = api_.describe(plugin_.device, info.as<bp_compiler_info>());
     fault_ = info.fault();
     if (code == BP_OK) code = compile(*info.as<bp_compiler_info>());
-    Json result = answer(code);
-    result["offered"] = true;
-    result["fault"] = fault_;
-    return result;
+    return answer(code, {{"offered", true}, {"fault", fault_}});
   }
 
  private:
@@ -108,11 +110,94 @@ class Nothing {
   std::string fault_;
 };
 
-// A kernel that does nothing, through bp.compiler, whose structs may be those of another level. "fault": what was written
-// where nothing is to be written.
-Json compile_nothing(const DirectPlugin& plugin, const bp_compiler& api, Skew skew) {
-  return Nothing(plugin, api, skew).run();
+// ---- What devices say of themselves
+
+constexpr std::uint32_t most_devices = 8;  // whose links are asked for
+
+template <std::size_t size, class Byte> Json all_bytes(const Byte (&text)[size]) {
+  return Json::binary(Bytes(text, text + size));
 }
+
+Json facts_json(const bp_device_info& info) {
+  return {{"name", all_bytes(info.name)},
+          {"uuid", all_bytes(info.uuid)},
+          {"bus", all_bytes(info.bus)},
+          {"driver", all_bytes(info.driver)},
+          {"numa_node", info.numa_node},
+          {"num_cores", info.num_cores},
+          {"clock_mhz", info.clock_mhz},
+          {"least_priority", info.least_priority},
+          {"greatest_priority", info.greatest_priority},
+          {"flags", info.flags},
+          {"total_memory", info.total_memory},
+          {"offset_alignment", info.offset_alignment},
+          {"max_allocation", info.max_allocation}};
+}
+
+// Those of all devices that open; closed at the end, but for the plugin's own.
+class OpenDevices {
+ public:
+  explicit OpenDevices(const DirectPlugin& plugin) : plugin_(plugin) {
+    for (std::uint32_t i = 0; i < std::min(plugin.num_devices, most_devices); ++i) {
+      bp_device* device = i == plugin.index ? plugin.device : nullptr;
+      if (!device && plugin.plugin->open(plugin.plugin->self, i, &device) != BP_OK)
+        device = nullptr;
+      all.push_back(device);
+    }
+  }
+  ~OpenDevices() {
+    for (bp_device* device : all)
+      if (device && device != plugin_.device) plugin_.plugin->close(device);
+  }
+  OpenDevices(const OpenDevices&) = delete;
+  OpenDevices& operator=(const OpenDevices&) = delete;
+
+  std::vector<bp_device*> all;  // null: does not open
+
+ private:
+  const DirectPlugin& plugin_;
+};
+
+// {"do":"facts"}
+Json ask_facts(const DirectPlugin& plugin) {
+  Json result = {{"code", BP_OK}, {"counts", {plugin.num_devices}}};
+  for (const char* time : {"first", "second"}) {
+    std::vector<bp_device_info> infos(plugin.num_devices);
+    for (bp_device_info& each : infos) {
+      each.h = {sizeof(bp_device_info), BP_TYPE_DEVICE_INFO, nullptr};
+      each.numa_node = -1;
+    }
+    std::uint32_t count = plugin.num_devices;
+    told_error() = {};
+    if (const bp_code code = plugin.plugin->devices(plugin.plugin->self, &count, infos.data());
+        code != BP_OK)
+      return answer(code);
+    result["counts"].push_back(count);
+    result[time] = Json::array();
+    for (const bp_device_info& info : infos) result[time].push_back(facts_json(info));
+  }
+  return result;
+}
+
+// {"do":"links"}
+Json ask_links(const DirectPlugin& plugin) {
+  const auto* peer = reinterpret_cast<const bp_peer*>(find_links(plugin));
+  Json links = Json::array();
+  if (!peer) return {{"code", BP_OK}, {"links", links}};
+  const OpenDevices devices(plugin);
+  for (std::size_t to = 0; to < devices.all.size(); ++to)
+    for (std::size_t from = 0; from < devices.all.size(); ++from) {
+      if (!devices.all[to] || !devices.all[from]) continue;
+      bp_link link{};
+      link.h = {sizeof link, 0, nullptr};
+      told_error() = {};
+      const bp_code code = peer->link(devices.all[to], devices.all[from], &link);
+      links.push_back(answer(code, {{"to", to}, {"from", from}, {"kind", link.kind}}));
+    }
+  return {{"code", BP_OK}, {"links", links}};
+}
+
+// ---- The lane
 
 using Clock = std::chrono::steady_clock;
 
@@ -304,7 +389,7 @@ class BareScope : public Scope {
     const DirectPlugin plugin(device_, file());
     const auto* api = reinterpret_cast<const bp_compiler*>(plugin.extension(BP_COMPILER, 1));
     if (!api) return {{"code", BP_OK}, {"offered", false}};
-    return compile_nothing(plugin, *api, read_skew(step));
+    return Nothing(plugin, *api, read_skew(step)).run();
   }
 
   Json extensions() {

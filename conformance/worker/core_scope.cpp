@@ -533,7 +533,7 @@ DeviceRecord& record_of(const std::string& device, const std::string& plugin) {
 class CoreLane : public LaneDriver {
  public:
   CoreLane(const std::string& device, const std::string& plugin)
-      : record_(record_of(device, plugin)), memory_(record_), threads_(num_threads()) {}
+      : record_(record_of(device, plugin)), memory_(record_), threads_(bp::num_threads()) {}
   std::unique_ptr<Scope> scope(std::uint8_t poison, Scope* within) override {
     return std::make_unique<CoreScope>(record_, memory_, poison, static_cast<CoreScope*>(within));
   }

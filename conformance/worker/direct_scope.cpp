@@ -24,15 +24,16 @@ template <class F> Json timed(F&& function) {
     return std::chrono::duration<double, std::nano>(since).count();
   };
   const double began = now();
-  Json result = answer(function());
-  result["began_ns"] = began;
-  result["ended_ns"] = now();
-  return result;
+  const bp_code code = function();
+  return answer(code, {{"began_ns", began}, {"ended_ns", now()}});
 }
 
-Json answer(bp_code code) {
-  if (code == BP_OK) return {{"code", BP_OK}};
-  return {{"code", code}, {"message", told_error().message}, {"told", told_error().code}};
+Json answer(bp_code code, const Json& more) {
+  Json result = {{"code", code}};
+  if (code != BP_OK)
+    result.update({{"message", told_error().message}, {"told", told_error().code}});
+  result.update(more);
+  return result;
 }
 
 DirectScope::~DirectScope() {
@@ -280,9 +281,8 @@ Json DirectScope::queue_step(const std::string& what, const Json& step) {
   if (what == "elapsed") {
     double ns = -1;
     if (!queue.elapsed) return {{"code", BP_OK}, {"none", true}};
-    Json result = answer(queue.elapsed(plugin_.device, event("event"), event("until"), &ns));
-    result["ns"] = ns;
-    return result;
+    const bp_code code = queue.elapsed(plugin_.device, event("event"), event("until"), &ns);
+    return answer(code, {{"ns", ns}});
   }
   refuse("script: the direct lane has no step '{}'", what);
 }
@@ -308,10 +308,8 @@ Json DirectScope::raw_memory(const Json& step) {
     bp_handle handle = 0;
     const bp_code code = plugin_.allocate(step.at("bytes").get<std::uint64_t>(),
                                           step.value("alignment", std::uint64_t{64}), handle);
-    Json result = answer(code);
-    result["handle"] = handle;
     if (code == BP_OK) plugin_.release(handle);
-    return result;
+    return answer(code, {{"handle", handle}});
   }
   refuse("script: raw has no '{}'", what);
 }
@@ -329,9 +327,7 @@ Json DirectScope::host_sees(const Json& step) {
     std::memcpy(at, bytes.data(), bytes.size());
     seen.expect(offset, bytes.data(), bytes.size());
   }
-  Json result = answer(BP_OK);
-  result["bytes"] = Json::binary(Bytes(at, at + seen.bytes() - offset));
-  return result;
+  return answer(BP_OK, {{"bytes", Json::binary(Bytes(at, at + seen.bytes() - offset))}});
 }
 
 // {"do":"host", "threads":N?, "deterministic":B?, "fail_from":N?}: what the host says from now on.

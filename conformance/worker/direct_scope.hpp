@@ -1,21 +1,79 @@
 // Scripts of the direct lane: functions of the ABI, called one by one.
+//
+// What they give to streams besides work of the device: functions of the host, and semaphores.
+//
+//     {"do":"host_call", "object":H, "stream":S?, "gate":MS?}  a function that counts its calls; with a gate it returns once
+//        "open" was asked for, or after so many milliseconds
+//     {"do":"host_calls", "object":H} -> "calls", "place" of the last one among all of the script
+//     {"do":"open", "object":H} -> "over": had its time passed before?
+//     {"do":"semaphore", "object":M}  a number of the host's, taken by the plugin
+//     {"do":"semaphore_wait"|"semaphore_signal", "object":M, "value":V, "stream":S?}
+//     {"do":"semaphore_raise", "object":M, "value":V}  by the host
+//     {"do":"semaphore_value", "object":M} -> "value"
+//     {"do":"pause", "milliseconds":T}
+//     {"do":"work", "to":N, "from":M, "stream":S, "milliseconds":T}  copies that take the device so long
+//     {"do":"destroy", "event":E} {"do":"destroy", "stream":S}
+//     {"do":"inject", "kind":"given"|"work"|"memory", "error":CODE}  of the device's next piece of work, or allocation
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/extensions/host_calls.h>
+#include <backplane/extensions/semaphores.h>
 
 #include "protocol/script.hpp"
-#include "worker/direct_order.hpp"
 #include "worker/direct_plugin.hpp"
 #include "worker/scope.hpp"
 #include "worker/watched_memory.hpp"
 
 namespace bp::conform {
+
+// Does the plugin take numbers of the host as semaphores?
+bool takes_timelines(const DirectPlugin& plugin);
+
+class OrderObjects {
+ public:
+  struct HostCall {
+    OrderObjects* all = nullptr;
+    std::chrono::milliseconds gate{0};  // 0: none
+    bool is_open = false, is_over = false;
+    std::atomic<int> calls{0}, place{0};
+  };
+  struct Semaphore {
+    DirectPlugin* plugin = nullptr;
+    bp_semaphore* raw = nullptr;
+    alignas(8) std::uint64_t number = 0;
+  };
+
+  HostCall& add_call(int object, std::chrono::milliseconds gate);
+  HostCall& call(int object);
+  Semaphore& add_semaphore(int object, DirectPlugin& plugin);
+  Semaphore& semaphore(int object);
+  // True if the gate's time had passed.
+  bool open(HostCall& call);
+  // Nothing that the script has given may wait any more.
+  void let_all_go();
+  // All work is done.
+  void end();
+  // What bp_host_calls.call is given, with a HostCall.
+  static void run(void* context);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  std::atomic<int> places_{0};
+  std::map<int, std::unique_ptr<HostCall>> calls_;
+  std::map<int, std::unique_ptr<Semaphore>> semaphores_;
+};
 
 // A tensor of a call, and the object behind it.
 struct DirectTensor {
@@ -47,9 +105,6 @@ struct DirectCall {
 // From {"op", "args", "outputs"}; `place_of` says where objects lie. Missing arguments take their defaults.
 std::unique_ptr<DirectCall> read_call(const Json& step, const DirectPlugin& plugin,
                                       const std::function<ObjectPlace(int object)>& place_of);
-
-// Does the declaration take the call? As the core asks, without `supports`.
-bool declaration_takes(const DirectKernel& kernel, const DirectCall& call, bool deterministic);
 
 // The bytes of the tensor's elements, as spans from the object's first byte, in the order of memory where it is dense.
 void for_each_span(const DirectTensor& tensor,
@@ -117,7 +172,6 @@ class DirectScope : public Scope {
   void check_targets();
   void expect(const Json& step, GuardedBlock& to, std::uint64_t offset, const std::uint8_t* data,
               std::uint64_t count);
-  // In direct_order.cpp.
   Json work(const Json& step);
   Json destroy(const Json& step);
   Json inject(const Json& step);
@@ -128,7 +182,7 @@ class DirectScope : public Scope {
 
   void release_plans(std::vector<KeptPlan> plans);
 
-  // Of calls, in direct_run.cpp.
+  // Of calls, in direct_call.cpp.
   void note_roles(const DirectCall& call);
   void expect_outputs(const DirectCall& call);
   bp_code run_kernel(const DirectKernel& kernel, DirectCall& call, const Json& step, Json& result);
@@ -156,16 +210,10 @@ class DirectScope : public Scope {
   bool finished_ = false;
 };
 
-// The result of a plugin's answer.
-Json answer(bp_code code);
+// The result of a plugin's answer, and `more` of it.
+Json answer(bp_code code, const Json& more = Json::object());
 
 // Steps that need the plugin alone.
-
-// {"do":"facts"} -> "counts": how many devices there were when they were opened, and each time that they were asked;
-// "first", "second": what each device says of itself, asked twice; texts with all their bytes.
-Json ask_facts(const DirectPlugin& plugin);
-// {"do":"links"} -> "links": [{"to", "from", "code", "kind"}...] between all devices that open.
-Json ask_links(const DirectPlugin& plugin);
 
 // The extension bp.peer with a `link`, or null.
 const bp_header* find_links(const DirectPlugin& plugin);

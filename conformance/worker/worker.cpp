@@ -1,5 +1,3 @@
-#include "worker/worker.hpp"
-
 #include <csignal>
 #include <cstdio>
 #include <cstring>

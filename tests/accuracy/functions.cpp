@@ -14,7 +14,6 @@
 
 #include "inputs/values.hpp"
 #include "judge/calls.hpp"
-#include "judge/expected.hpp"
 #include "truth.hpp"
 
 namespace bp::accuracy {

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "worker/worker.hpp"
+#include "worker/scope.hpp"
 
 namespace bp::conform {
 

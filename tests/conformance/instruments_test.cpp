@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/fake.hpp"
-#include "runner/worker_process.hpp"
+#include "runner/execute.hpp"
 
 namespace bp::conform {
 namespace {

@@ -16,9 +16,7 @@
 #include <backplane/tensors.hpp>
 
 #include "inputs/values.hpp"
-#include "judge/bounds.hpp"
 #include "judge/calls.hpp"
-#include "judge/expected.hpp"
 
 namespace bp::conform {
 namespace {

@@ -11,7 +11,7 @@
 #include <backplane/tensors.hpp>
 
 #include "core_ops/written.hpp"
-#include "judge/expected.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {

@@ -11,9 +11,8 @@
 #include "cases/kernels.hpp"
 #include "cases/special_cases.hpp"
 #include "conformance/child_worker.hpp"
-#include "inputs/parts.hpp"
+#include "inputs/problem.hpp"
 #include "judge/calls.hpp"
-#include "judge/expected.hpp"
 #include "trials/trial.hpp"
 
 namespace bp::conform {

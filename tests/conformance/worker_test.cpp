@@ -1,7 +1,5 @@
 // needs: cpu reference
 // The worker: scripts in, bytes and observations out. Each test runs one in a child of its own, as the runner does.
-#include "worker/worker.hpp"
-
 #include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
