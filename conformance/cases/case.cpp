@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <map>
-#include <string_view>
 
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>

@@ -9,7 +9,6 @@
 #include <backplane/samples/row_facts.hpp>
 
 #include "cases/axes.hpp"
-#include "cases/case.hpp"
 #include "cases/special_cases.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"

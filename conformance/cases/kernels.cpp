@@ -11,7 +11,6 @@
 
 #include "cases/axes.hpp"
 #include "cases/special_cases.hpp"
-#include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 
 namespace bp::conform {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include <backplane/samples/row_facts.hpp>
-
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 

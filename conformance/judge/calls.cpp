@@ -15,11 +15,8 @@
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generator.hpp>
 #include <backplane/runtime/stream.hpp>
-#include <backplane/samples/row_facts.hpp>
 #include <backplane/tensor/error.hpp>
 #include <backplane/tensor/views.hpp>
-
-#include "inputs/values.hpp"
 
 namespace bp::conform {
 namespace {

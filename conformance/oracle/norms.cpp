@@ -1,5 +1,4 @@
 // Normalizations and attention, by their formulas.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

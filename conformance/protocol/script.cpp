@@ -8,7 +8,6 @@
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/tensor/error.hpp>
 
-#include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "judge/calls.hpp"
 #include "refuse.hpp"

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

@@ -1,7 +1,6 @@
 #include "runner/execute.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
 
 #include "worker/scope.hpp"

@@ -7,8 +7,6 @@
 #include <exception>
 #include <fmt/format.h>
 #include <map>
-#include <mutex>
-#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -16,7 +14,6 @@
 
 #include "judge/calls.hpp"
 #include "report/report.hpp"
-#include "runner/execute.hpp"
 
 namespace bp::conform {
 namespace {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "trials/probes.hpp"
-#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {
@@ -234,26 +233,7 @@ ProbePlan busy_elapsed(const std::string&, const Subject&) {
   return plan;
 }
 
-}  // namespace
-
-std::vector<Probe> busy_probes() {
-  return {{"query_stream", ways_to_be_busy, busy_query_stream},
-          {"query_event", ways_to_be_busy, busy_query_event},
-          {"synchronize", ways_to_be_busy, busy_synchronize},
-          {"synchronize_event", ways_to_be_busy, busy_synchronize_event},
-          {"wait", ways_to_be_busy, busy_wait},
-          {"null_stream", ways_to_be_busy, busy_null_stream},
-          {"recorded_again", ways_to_be_busy, busy_recorded_again},
-          {"destroyed", ways_to_be_busy, busy_destroyed},
-          {"copy", ways_to_be_busy, busy_copy},
-          {"fill", ways_to_be_filled, busy_fill},
-          {"piece", ways_of_pieces, busy_piece},
-          {"elapsed", with_events, busy_elapsed}};
-}
-
 // ---- Late failures
-
-namespace {
 
 constexpr int failing_stream = 50, working_stream = 51, fresh_stream = 52, late_event = 60;
 constexpr std::uint64_t late_room = 3000;
@@ -434,6 +414,21 @@ ProbePlan late_memory(const std::string&, const Subject&) {
 }
 
 }  // namespace
+
+std::vector<Probe> busy_probes() {
+  return {{"query_stream", ways_to_be_busy, busy_query_stream},
+          {"query_event", ways_to_be_busy, busy_query_event},
+          {"synchronize", ways_to_be_busy, busy_synchronize},
+          {"synchronize_event", ways_to_be_busy, busy_synchronize_event},
+          {"wait", ways_to_be_busy, busy_wait},
+          {"null_stream", ways_to_be_busy, busy_null_stream},
+          {"recorded_again", ways_to_be_busy, busy_recorded_again},
+          {"destroyed", ways_to_be_busy, busy_destroyed},
+          {"copy", ways_to_be_busy, busy_copy},
+          {"fill", ways_to_be_filled, busy_fill},
+          {"piece", ways_of_pieces, busy_piece},
+          {"elapsed", with_events, busy_elapsed}};
+}
 
 std::vector<Probe> late_probes() {
   return {{"once", which_fails_later, late_once},

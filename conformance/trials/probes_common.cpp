@@ -12,7 +12,6 @@
 #include "inputs/values.hpp"
 #include "refuse.hpp"
 #include "trials/probes.hpp"
-#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

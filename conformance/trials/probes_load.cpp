@@ -7,7 +7,6 @@
 #include <backplane/extensions/peer.h>
 
 #include "trials/probes.hpp"
-#include "trials/trial.hpp"
 #include "worker/skew.hpp"
 
 namespace bp::conform {
@@ -243,26 +242,7 @@ ProbePlan probing(const std::string&, const Subject&) {
   });
 }
 
-}  // namespace
-
-std::vector<Probe> load_probes() {
-  return {{"lint", one_variant, lint},
-          {"exports", one_variant, exports},
-          {"unload", one_variant, unload},
-          {"unload_by_core", one_variant, unload_by_core},
-          {"abi", abi_variants, abi},
-          {"newer_call", some_calls, newer_call},
-          {"older_call", older_calls, older_call},
-          {"compile", compile_variants, compile},
-          {"devices", one_variant, devices},
-          {"extensions", one_variant, extensions},
-          {"two_hosts", one_variant, two_hosts},
-          {"probe", one_variant, probing}};
-}
-
 // ---- Facts
-
-namespace {
 
 // `find` gives what is wrong with one device's facts.
 ProbePlan of_each_device(std::function<std::string(const Json& facts)> find) {
@@ -397,6 +377,21 @@ ProbePlan link(const std::string&, const Subject&) {
 }
 
 }  // namespace
+
+std::vector<Probe> load_probes() {
+  return {{"lint", one_variant, lint},
+          {"exports", one_variant, exports},
+          {"unload", one_variant, unload},
+          {"unload_by_core", one_variant, unload_by_core},
+          {"abi", abi_variants, abi},
+          {"newer_call", some_calls, newer_call},
+          {"older_call", older_calls, older_call},
+          {"compile", compile_variants, compile},
+          {"devices", one_variant, devices},
+          {"extensions", one_variant, extensions},
+          {"two_hosts", one_variant, two_hosts},
+          {"probe", one_variant, probing}};
+}
 
 std::vector<Probe> facts_probes() {
   return {{"twice", one_variant, twice},

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "trials/probes.hpp"
-#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {
@@ -274,20 +273,7 @@ ProbePlan reuse(const std::string&, const Subject&) {
   return script.take();
 }
 
-}  // namespace
-
-std::vector<Probe> memory_probes() {
-  return {{"allocate", sizes, allocate}, {"alignment", alignments, alignment},
-          {"copy", offsets, copy},       {"copy_within", offsets, copy_within},
-          {"fill", pattern_sizes, fill}, {"large", large_counts, large},
-          {"huge", huge_counts, huge},   {"host_places", one_variant, host_places},
-          {"far", far_places, far},      {"out_of_memory", too_much, out_of_memory},
-          {"reuse", one_variant, reuse}};
-}
-
 // ---- Memories besides the main one: described, filled, exhausted, and copied between, each pair of them
-
-namespace {
 
 std::vector<std::string> spaces_from(std::uint32_t first, const Subject& subject) {
   std::vector<std::string> names;
@@ -467,18 +453,7 @@ ProbePlan exhaust_one(const std::string& variant, const Subject&) {
   return plan;
 }
 
-}  // namespace
-
-std::vector<Probe> space_probes() {
-  return {{"describe", all_spaces, describe_one},     {"unknown", unknown_ones, refuse_unknown},
-          {"allocate", other_spaces, allocate_there}, {"copy", pairs, copy_across},
-          {"fill", filled_spaces, fill_there},        {"host", other_spaces, show_the_host},
-          {"exhaust", other_spaces, exhaust_one}};
-}
-
 // ---- Host memory that the device copies from and to faster. It holds what is written, and the application's own stays its own
-
-namespace {
 
 std::vector<std::string> host_memory_sizes(const Subject& subject, int) {
   if (!subject.has_host_memory) return {};
@@ -526,6 +501,22 @@ ProbePlan adopt_own(const std::string& variant, const Subject&) {
 }
 
 }  // namespace
+
+std::vector<Probe> memory_probes() {
+  return {{"allocate", sizes, allocate}, {"alignment", alignments, alignment},
+          {"copy", offsets, copy},       {"copy_within", offsets, copy_within},
+          {"fill", pattern_sizes, fill}, {"large", large_counts, large},
+          {"huge", huge_counts, huge},   {"host_places", one_variant, host_places},
+          {"far", far_places, far},      {"out_of_memory", too_much, out_of_memory},
+          {"reuse", one_variant, reuse}};
+}
+
+std::vector<Probe> space_probes() {
+  return {{"describe", all_spaces, describe_one},     {"unknown", unknown_ones, refuse_unknown},
+          {"allocate", other_spaces, allocate_there}, {"copy", pairs, copy_across},
+          {"fill", filled_spaces, fill_there},        {"host", other_spaces, show_the_host},
+          {"exhaust", other_spaces, exhaust_one}};
+}
 
 std::vector<Probe> host_memory_probes() {
   return {{"pin", host_memory_sizes, pin}, {"adopt", host_memory_sizes, adopt_own}};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "trials/probes.hpp"
-#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

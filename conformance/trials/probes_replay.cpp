@@ -7,13 +7,11 @@
 #include <backplane/dispatcher/registry.hpp>
 
 #include "trials/probes.hpp"
-#include "trials/trial.hpp"
 
 namespace bp::conform {
+namespace {
 
 // ---- Recordings
-
-namespace {
 
 constexpr std::size_t capture_count = 300;
 constexpr int capture_times = 3;
@@ -135,15 +133,7 @@ ProbePlan long_replay(const std::string&, const Subject&) {
   return plan;
 }
 
-}  // namespace
-
-std::vector<Probe> capture_probes() {
-  return {{"replay", with_sums, replay}, {"long_replay", with_sums, long_replay}};
-}
-
 // ---- Plans
-
-namespace {
 
 constexpr int other_memory = 1000;  // added to the objects of the second call
 
@@ -218,6 +208,10 @@ ProbePlan one_plan_for_many(const std::string& variant, const Subject& subject) 
 }
 
 }  // namespace
+
+std::vector<Probe> capture_probes() {
+  return {{"replay", with_sums, replay}, {"long_replay", with_sums, long_replay}};
+}
 
 std::vector<Probe> plan_probes() {
   return {{"reuse", planned_calls, one_plan_for_many}};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "trials/probes.hpp"
-#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {
@@ -153,26 +152,7 @@ ProbePlan other_stream(const std::string&, const Subject&) {
   return script.take();
 }
 
-}  // namespace
-
-std::vector<Probe> stream_probes() {
-  return {{"order", kinds_of_stream, order},
-          {"wait", with_events, wait},
-          {"event_unrecorded", with_events, event_unrecorded},
-          {"event_reached", with_events, event_reached},
-          {"many", where<&Subject::has_streams>, many},
-          {"synchronize_idle", one_variant, synchronize_idle}};
-}
-
-std::vector<Probe> async_probes() {
-  return {{"from_host", copy_sizes, from_host},
-          {"to_host", copy_sizes, to_host},
-          {"other_stream", where<&Subject::has_streams>, other_stream}};
-}
-
 // ---- Order with what is not work of the device: functions of the host, and numbers that others raise
-
-namespace {
 
 constexpr std::uint64_t room = 30000;
 
@@ -270,15 +250,7 @@ ProbePlan semaphore(const std::string&, const Subject&) {
   return plan;
 }
 
-}  // namespace
-
-std::vector<Probe> order_probes() {
-  return {{"host_call", with_host_calls, host_call}, {"semaphore", with_semaphores, semaphore}};
-}
-
 // ---- Hidden waits. One stream is held, and everything that the device promises not to wait with goes on
-
-namespace {
 
 constexpr int held = 50, other = 51, event = 60, first_gate = 900;
 // Long enough that nothing on a busy machine takes as long by itself.
@@ -386,17 +358,7 @@ ProbePlan waits_of_call(const std::string& variant, const Subject& subject) {
   return plan.take();
 }
 
-}  // namespace
-
-std::vector<Probe> wait_probes() {
-  return {{"memory", waited_sizes, waits_of_memory},
-          {"streams", when_promised_to_go_on, other_work},
-          {"call", waited_calls, waits_of_call}};
-}
-
 // ---- Memory in the order of a stream. It is nobody else's before the work on it is done, and nothing waits for that
-
-namespace {
 
 std::vector<std::string> pooled_sizes(const Subject& subject, int) {
   if (!subject.has_stream_memory || !subject.has_streams || subject.synchronous()) return {};
@@ -452,6 +414,31 @@ ProbePlan ends(const std::string& variant, const Subject& subject) {
 }
 
 }  // namespace
+
+std::vector<Probe> stream_probes() {
+  return {{"order", kinds_of_stream, order},
+          {"wait", with_events, wait},
+          {"event_unrecorded", with_events, event_unrecorded},
+          {"event_reached", with_events, event_reached},
+          {"many", where<&Subject::has_streams>, many},
+          {"synchronize_idle", one_variant, synchronize_idle}};
+}
+
+std::vector<Probe> async_probes() {
+  return {{"from_host", copy_sizes, from_host},
+          {"to_host", copy_sizes, to_host},
+          {"other_stream", where<&Subject::has_streams>, other_stream}};
+}
+
+std::vector<Probe> order_probes() {
+  return {{"host_call", with_host_calls, host_call}, {"semaphore", with_semaphores, semaphore}};
+}
+
+std::vector<Probe> wait_probes() {
+  return {{"memory", waited_sizes, waits_of_memory},
+          {"streams", when_promised_to_go_on, other_work},
+          {"call", waited_calls, waits_of_call}};
+}
 
 std::vector<Probe> stream_memory_probes() {
   return {{"reuse", pooled_sizes, reuse_of_pool},

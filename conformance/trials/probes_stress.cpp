@@ -7,7 +7,6 @@
 #include <backplane/samples/row_facts.hpp>
 
 #include "trials/probes.hpp"
-#include "trials/trial.hpp"
 
 namespace bp::conform {
 namespace {

@@ -1,11 +1,8 @@
 #include "trials/trial.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
-#include "cases/case.hpp"
 #include "cases/kernels.hpp"
-#include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"
 

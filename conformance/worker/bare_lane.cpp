@@ -28,7 +28,6 @@
 #include <backplane/loading/loader.hpp>
 #include <backplane/runtime/allocator.hpp>
 #include <backplane/runtime/generated/abi_sizes.hpp>
-#include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "refuse.hpp"

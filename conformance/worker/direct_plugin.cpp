@@ -1,14 +1,11 @@
 #include "worker/direct_plugin.hpp"
 
-#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/extensions/settings.h>
-#include <backplane/loading/plugin_library.hpp>
 #include <backplane/runtime/generated/abi_sizes.hpp>
 #include <backplane/tensor/error.hpp>
 

@@ -1,7 +1,6 @@
 #include "worker/direct_scope.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <thread>
 

@@ -27,7 +27,6 @@
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
-#include <backplane/extensions/host_calls.h>
 #include <backplane/extensions/semaphores.h>
 
 #include "protocol/script.hpp"
