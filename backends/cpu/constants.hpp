@@ -84,8 +84,6 @@ inline constexpr int64_t reduction_part = 1 << 16, reduction_parts = 128;
 // Elements of a tile of argmax; and elements whose norm is taken at once in lists of tensors: the cut decides about bits (not
 // measured).
 inline constexpr int64_t argmax_tile = 512, list_norm_elements = 1 << 14;
-// Indices that are looked at together before they are used: they are then in the first cache (not measured).
-inline constexpr int64_t checked_indices = 1 << 11;
 // Windows that pooling takes together, whose places lie in the first cache; neighbouring lines that scatter_add goes through
 // together; and elements of each line that Fourier transforms move at a time: lines of a cache (not measured).
 inline constexpr int64_t pooled_windows = 256, scattered_columns = 64, moved_elements = 16;

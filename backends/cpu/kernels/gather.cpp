@@ -1,5 +1,5 @@
 // gather, index_select, scatter_add, scatter, one_hot. The device is synchronous, so that a bad index is an
-// error of the call itself, and none is used before it was looked at.
+// error of the call itself, and all are looked at before anything is written.
 #include <atomic>
 #include <string>
 
@@ -252,35 +252,11 @@ void run_scatter_in_rows(const bp_tensor& out, const bp_tensor& index, const bp_
       });
 }
 
-// Looks at the indices of rows just before they are used, some thousand at a time, so that they come from memory once.
-template <class I> class CheckedRows {
- public:
-  CheckedRows(const bp_tensor& index, int64_t count, int64_t size)
-      : index_(index), count_(count), size_(size),
-        at_once_(std::max<int64_t>(1, constants::checked_indices / count)) {}
-
-  static bool can_check(const bp_tensor& index) {
-    return (index.flags & BP_LAYOUT_CONTIGUOUS) != 0 && index.numel != 0;
-  }
-
-  // Whether the rows from `row` on, of those before `end`, up to the returned one may be used; `row` itself if not.
-  int64_t next(int64_t row, int64_t end) const {
-    const int64_t next = std::min(end, row + at_once_);
-    const IndexRow<I> indices{data_of<I>(index_) + row * count_, 1};
-    return are_within(indices, (next - row) * count_, size_) ? next : row;
-  }
-
- private:
-  const bp_tensor& index_;
-  const int64_t count_, size_, at_once_;
-};
-
 // Whether rows of the index belong to rows of `a`, all without gaps, and `out` lies apart.
-template <class I>
 bool can_scatter_whole_rows(const bp_tensor& a, int64_t dim, const bp_tensor& index,
                             const bp_tensor& out, const bp_tensor& src) {
   const int32_t last = index.dl.ndim - 1;
-  if (index.dl.ndim == 0 || dim != last || !CheckedRows<I>::can_check(index)) return false;
+  if (index.dl.ndim == 0 || dim != last || !is_contiguous(index)) return false;
   if (!is_contiguous(a) || !is_contiguous(src) || address(out) == address(a)) return false;
   for (int32_t i = 0; i < index.dl.ndim; ++i) {
     if (src.dl.shape[i] != index.dl.shape[i]) return false;
@@ -289,31 +265,21 @@ bool can_scatter_whole_rows(const bp_tensor& a, int64_t dim, const bp_tensor& in
   return true;
 }
 
-// Copies rows of `a` and scatters into them while they are in a cache. False if an index is bad.
+// Copies rows of `a` and scatters into them while they are in a cache.
 template <class Way, class T, class I>
-bool scatter_whole_rows(const bp_tensor& a, const bp_tensor& index, const bp_tensor& out,
+void scatter_whole_rows(const bp_tensor& a, const bp_tensor& index, const bp_tensor& out,
                         const bp_tensor& src) {
   const int32_t last = index.dl.ndim - 1;
   const int64_t count = index.dl.shape[last], width = out.dl.shape[last];
-  const CheckedRows<I> checked(index, count, width);
-  std::atomic<bool> is_bad{false};
-  parallel_for(index.numel / count, std::max<int64_t>(1, element_grain / std::max(count, width)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t row = begin, next; row < end; row = next) {
-                   next = checked.next(row, end);
-                   if (next == row) {
-                     is_bad = true;
-                     return;
-                   }
-                   T* const to = data_of<T>(out);
-                   std::copy(data_of<T>(a) + row * width, data_of<T>(a) + next * width,
-                             to + row * width);
-                   for (int64_t i = row; i < next; ++i)
-                     scatter_row<Way, T, I>(to + i * width, 1, {data_of<I>(index) + i * count, 1},
-                                            data_of<T>(src) + i * count, 1, count);
-                 }
-               });
-  return !is_bad;
+  const int64_t grain = std::max<int64_t>(1, element_grain / std::max(count, width));
+  parallel_for(index.numel / count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      T* const to = data_of<T>(out) + row * width;
+      std::copy_n(data_of<T>(a) + row * width, width, to);
+      scatter_row<Way, T, I>(to, 1, {data_of<I>(index) + row * count, 1},
+                             data_of<T>(src) + row * count, 1, count);
+    }
+  });
 }
 
 // Elements of the output that share all coordinates but `dim` belong to one thread, which goes
@@ -383,16 +349,20 @@ Status scatter_by(const char* op, const bp_tensor& a, int64_t dim, const bp_tens
       visit_dtype<dtypes>(a.dtype, f);
   };
   return with_index_type(index, [&]<class I>(Tag<I>) {
-    const auto check = [&] { return check_indices<I>(op, index, dim, size_of(a, dim)); };
-    if (can_scatter_whole_rows<I>(a, dim, index, out, src)) {
-      bool are_good = true;
-      visit([&]<class T>(Tag<T>) { are_good = scatter_whole_rows<Way, T, I>(a, index, out, src); });
-      return are_good ? bp_code{BP_OK} : check();
+    if (index.numel == 0) {
+      copy_contiguous(out, a);
+      return bp_code{BP_OK};
     }
-    if (const bp_code code = index.numel == 0 ? BP_OK : check(); code != BP_OK) return code;
-    copy_contiguous(out, a);
-    if (index.numel != 0)
-      visit([&]<class T>(Tag<T>) { run_scatter<Way, T, I>(out, dim, index, src); });
+    const bp_code code = check_indices<I>(op, index, dim, size_of(a, dim));
+    if (code != BP_OK) return code;
+    const bool in_whole_rows = can_scatter_whole_rows(a, dim, index, out, src);
+    if (!in_whole_rows) copy_contiguous(out, a);
+    visit([&]<class T>(Tag<T>) {
+      if (in_whole_rows)
+        scatter_whole_rows<Way, T, I>(a, index, out, src);
+      else
+        run_scatter<Way, T, I>(out, dim, index, src);
+    });
     return bp_code{BP_OK};
   });
 }

@@ -175,6 +175,20 @@ TEST(CpuGather, a_refused_scatter_has_written_nothing) {
   EXPECT_EQ(out.values<float>(), (std::vector<float>{7, 7, 7}));
 }
 
+// Also where rows are written one after the other: the bad index comes last.
+TEST(CpuGather, a_refused_scatter_of_many_rows_has_written_nothing) {
+  for (const char* op : {"scatter", "scatter_add"}) {
+    Data a = counting({3000, 40}), src = counting({3000, 40}), index(BP_I64, {3000, 40});
+    Data out(BP_F32, {3000, 40});
+    for (int64_t i = 0; i < out.numel(); ++i) out.at<float>(i) = 7;
+    index.at<int64_t>(index.numel() - 1) = 40;
+    EXPECT_EQ(refusal(op, {value(a), value(1), value(index), value(src)}, {&out}),
+              std::string(op) + ": index 40 is out of range for dimension 1 of size 40");
+    const std::vector<float> left = out.values<float>();
+    EXPECT_EQ(std::count(left.begin(), left.end(), 7.0f), out.numel()) << op;
+  }
+}
+
 // The first that is bad is named.
 TEST(CpuGather, names_a_bad_index_in_a_long_row) {
   Data a = counting({9, 50}), index(BP_I64, {9, 50}), out(BP_F32, {9, 50});
