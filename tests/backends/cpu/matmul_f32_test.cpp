@@ -69,6 +69,19 @@ TEST(CpuMatmulF32, takes_factors_whose_lines_collide_in_the_cache) {
                              "lines that collide");
 }
 
+// Gradients to weights: a left factor by columns, and bands that oneDNN for AVX2 would read in place, so that threads take some of the
+// terms each, of which the last has fewer.
+TEST(CpuMatmulF32, adds_up_terms_that_threads_share) {
+  const auto expect_right = [](int64_t m, int64_t k, int64_t n, Order right) {
+    expect_close_product(f32_factor(m, k, Order::columns, 1), f32_factor(k, n, right, 2),
+                         f32_tolerance, "a left factor by columns");
+  };
+  expect_right(384, 1024, 1536, Order::rows);
+  expect_right(1536, 513, 384, Order::columns);
+  expect_right(1152, 700, 385, Order::rows_with_gaps);
+  expect_right(601, 1025, 702, Order::rows);
+}
+
 // Which read the right factor once for all rows: every number of them, and edges of vectors, of pieces of columns and of rows that are
 // taken in together, up to where oneDNN takes over.
 TEST(CpuMatmulF32, is_right_for_a_few_rows) {
