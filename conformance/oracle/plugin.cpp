@@ -53,4 +53,5 @@ struct Device : bp::Backend {
 }  // namespace
 }  // namespace oracle
 
-BP_PLUGIN(oracle::Device, reductions, products, windows, indexing, making, norms)
+BP_PLUGIN(oracle::Device, reductions, products, transforms, windows, indexing, movement, making,
+          norms)
