@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "../rounding.hpp"
 #include "../threads.hpp"
 #include "matmul_few_rows.hpp"
 
@@ -45,16 +46,14 @@ struct Factors {
         b_line(p.b.column_stride == 1 ? p.b.row_stride : p.b.column_stride) {}
 };
 
-// ---- b by rows: sums stay in the result, which takes in several rows of b at a time
+// ---- b by rows: sums stay in the result, to which those of several rows of b are added at a time, so that long ones lose little
 
 // So many rows of b, from `row` on, in `vectors` vectors of columns from `column` on.
 template <int m, int rows, int vectors>
 HWY_INLINE void take_in(const Factors& p, int64_t row, int64_t column) {
   Vector sums[m][vectors];
   for (int i = 0; i < m; ++i)
-    for (int v = 0; v < vectors; ++v)
-      sums[i][v] =
-          row == 0 ? hn::Zero(Floats()) : hn::LoadU(Floats(), p.out + i * p.n + column + v * lanes);
+    for (int v = 0; v < vectors; ++v) sums[i][v] = hn::Zero(Floats());
 #pragma GCC unroll 8
   for (int r = 0; r < rows; ++r) {
     const float* const from = p.b + (row + r) * p.b_line + column;
@@ -66,8 +65,11 @@ HWY_INLINE void take_in(const Factors& p, int64_t row, int64_t column) {
     }
   }
   for (int i = 0; i < m; ++i)
-    for (int v = 0; v < vectors; ++v)
-      hn::StoreU(sums[i][v], Floats(), p.out + i * p.n + column + v * lanes);
+    for (int v = 0; v < vectors; ++v) {
+      float* const to = p.out + i * p.n + column + v * lanes;
+      if (row > 0) sums[i][v] = hn::Add(sums[i][v], hn::LoadU(Floats(), to));
+      hn::StoreU(sums[i][v], Floats(), to);
+    }
 }
 
 template <int m, int rows>
@@ -79,10 +81,11 @@ void take_in_rows(const Factors& p, int64_t row, int64_t begin, int64_t end) {
   for (; column + lanes <= end; column += lanes) take_in<m, rows, 1>(p, row, column);
   for (; column < end; ++column)
     for (int i = 0; i < m; ++i) {
-      float sum = row == 0 ? 0 : p.out[i * p.n + column];
+      float sum = 0;
       for (int r = 0; r < rows; ++r)
         sum += p.a[i * p.a_row + (row + r) * p.a_column] * p.b[(row + r) * p.b_line + column];
-      p.out[i * p.n + column] = sum;
+      float& to = p.out[i * p.n + column];
+      to = row == 0 ? sum : to + sum;
     }
 }
 
@@ -120,7 +123,7 @@ template <int m, int columns> HWY_INLINE void dot(const Factors& p, int64_t firs
 }
 
 template <int m> void by_columns(const Factors& p, int64_t begin, int64_t end) {
-  constexpr int together = m <= 3 ? 4 : m <= 6 ? 2 : 1;
+  constexpr int together = m == 1 ? 8 : m <= 3 ? 4 : m <= 6 ? 2 : 1;
   int64_t column = begin;
   for (; column + together <= end; column += together) dot<m, together>(p, column);
   for (; column < end; ++column) dot<m, 1>(p, column);
@@ -129,8 +132,11 @@ template <int m> void by_columns(const Factors& p, int64_t begin, int64_t end) {
 template <int m> void multiply_rows(const Product& product) {
   const Factors p(product);
   const bool is_by_rows = product.b.column_stride == 1;
-  constexpr int64_t piece = constants::few_rows_columns;
-  const int64_t step = is_by_rows ? piece : 4;
+  // As many columns for each thread, in whole vectors of any target.
+  constexpr int64_t together = 64;
+  const int64_t share = divide_up(divide_up(p.n, num_threads()), together) * together;
+  const int64_t piece = std::min(constants::few_rows_columns, share);
+  const int64_t step = is_by_rows ? piece : 8;
   const int64_t grain = std::max<int64_t>(1, constants::product_work / (m * p.k * step));
   parallel_for((p.n + step - 1) / step, grain, [&](int64_t begin, int64_t end) {
     if (!is_by_rows) return by_columns<m>(p, begin * step, std::min(p.n, end * step));
@@ -146,6 +152,7 @@ void multiply(const Product& p) {
   // Without vectors nothing is gained.
   if constexpr (HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128) return multiply_by_loops(p);
   switch (p.m) {
+    case 1: return multiply_rows<1>(p);
     case 2: return multiply_rows<2>(p);
     case 3: return multiply_rows<3>(p);
     case 4: return multiply_rows<4>(p);
@@ -174,7 +181,7 @@ bool has_few_rows(const Product& p) {
   const bool by_rows = p.b.column_stride == 1;
   const int64_t most = by_rows ? few_rows::rows_in_registers : constants::few_rows;
   const bool lies_well = by_rows || (p.b.row_stride == 1 && p.a.column_stride == 1);
-  return p.dtype == BP_F32 && p.batch == 1 && p.m >= 2 && p.m <= most && lies_well &&
+  return p.dtype == BP_F32 && p.batch == 1 && p.m <= most && lies_well &&
          p.n >= constants::few_rows_side && p.k >= constants::few_rows_side;
 }
 

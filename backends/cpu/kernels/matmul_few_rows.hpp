@@ -5,7 +5,7 @@
 
 namespace bp::cpu {
 
-// Whether this is one: of 2 to constants::few_rows rows, with lines of b without gaps inside, and large enough.
+// Whether this is one: of at most constants::few_rows rows, with lines of b without gaps inside, and large enough.
 bool has_few_rows(const Product& product);
 
 // On all threads, in an order of additions that depends on the sizes alone.

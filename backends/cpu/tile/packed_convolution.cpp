@@ -133,17 +133,18 @@ HWY_INLINE size_t results_of(const PanelPoints& p, int j) {
   return static_cast<size_t>(std::clamp<int64_t>(p.num_results - j * lanes, 0, lanes));
 }
 
-// What an earlier part of the depth has summed.
+// What earlier parts of the depth have summed, so that no sum is longer than a part.
 template <int num_points, int num_vectors>
-HWY_INLINE void read_sums(const PanelPoints& p, int64_t first,
-                          Vector (&sums)[num_points][num_vectors]) {
+HWY_INLINE void add_sums(const PanelPoints& p, int64_t first,
+                         Vector (&sums)[num_points][num_vectors]) {
   const Lanes d;
 #pragma GCC unroll 32
   for (int j = 0; j < num_vectors; ++j) {
     const auto inside = hn::FirstN(d, results_of(p, j));
 #pragma GCC unroll 12
     for (int i = 0; i < num_points; ++i)
-      sums[i][j] = hn::MaskedLoad(inside, d, p.to + (first + i) * p.to_step + j * lanes);
+      sums[i][j] = hn::Add(sums[i][j],
+                           hn::MaskedLoad(inside, d, p.to + (first + i) * p.to_step + j * lanes));
   }
 }
 
@@ -154,8 +155,8 @@ HWY_NOINLINE void block(const PanelPoints& p, int64_t first) {
   for (int i = 0; i < num_points; ++i)
 #pragma GCC unroll 32
     for (int j = 0; j < num_vectors; ++j) sums[i][j] = hn::Zero(Lanes());
-  if (p.goes_on) read_sums(p, first, sums);
   multiply<num_points, num_vectors>(p, first, sums);
+  if (p.goes_on) add_sums(p, first, sums);
 #pragma GCC unroll 32
   for (int j = 0; j < num_vectors; ++j) {
     const size_t left = results_of(p, j);

@@ -131,6 +131,27 @@ TEST(CpuPackedConvolution, matches_a_loop_over_each_window_with_each_instruction
   });
 }
 
+// A one is lost beside 2^24, and a thousand are not: long sums are made of parts.
+TEST(CpuPackedConvolution, loses_little_in_long_sums) {
+  constexpr int64_t channels = 8000, to = 40, lost = 1024;
+  constexpr float large = 1 << 24;
+  for_each_target([](const std::string& name) {
+    const PackedLayer l{1,      {1, 5}, channels, to,    1,     {1, 1},
+                        {1, 1}, {},     {1, 1},   false, false, false};
+    Data input(BP_F32, {1, 1, 5, channels}), weight(BP_F32, l.packed()),
+        result(BP_F32, {1, 1, 5, to});
+    for (int64_t i = 0; i < input.numel(); ++i) input.at<float>(i) = i % channels == 0 ? large : 1;
+    for (int64_t i = 0; i < weight.numel(); ++i) weight.at<float>(i) = 1;
+    run("packed_convolution",
+        {value(input), value(weight), none(), none(), value(Sizes{to, channels, 1, 1}),
+         value(Sizes{1, 1}), value(Sizes{0, 0, 0, 0}), value(Sizes{1, 1}), value(int64_t{1}),
+         none(), none()},
+        {&result});
+    for (int64_t i = 0; i < result.numel(); ++i)
+      ASSERT_NEAR(result.at<float>(i), large + channels, lost) << name << ", element " << i;
+  });
+}
+
 TEST(CpuPackedConvolution, gives_the_same_bits_on_any_number_of_threads) {
   std::mt19937 random(3);
   PackedLayer l{2, {20, 20}, 40, 70, 1, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, false, false, false};
