@@ -61,6 +61,16 @@ class ScaledChannels : public Action {
   Chain chain_;
 };
 
+// What else an addition adds to the result of `before`: of the same rank, and known only when it runs. Null: it is something else.
+const GraphValue* summand(const GraphNode& node, const GraphNode& before) {
+  const GraphValue& value = before.outputs[0];
+  if (!is_addition(node)) return nullptr;
+  const GraphValue& other = node.inputs[node.inputs[0].name == value.name ? 1 : 0];
+  const bool fits = other.facts.dtype == f32 && other.facts.ndim == value.facts.ndim &&
+                    !other.constant && other.name != value.name;
+  return fits ? &other : nullptr;
+}
+
 Tensor on_host(const std::vector<double>& numbers) {
   return to(tensor(numbers, {.dtype = f64, .device = host_device()}), f32);
 }
@@ -69,9 +79,11 @@ Tensor on_host(const std::vector<double>& numbers) {
 
 std::optional<ChannelAffine::Numbers> ChannelAffine::numbers_of(const GraphValue& value,
                                                                 std::int64_t rank) const {
-  if (!value.constant || value.facts.dtype != f32 || value.facts.ndim > rank) return std::nullopt;
-  // Broadcast from the right: the channels are the second dimension of `rank`.
-  const std::int64_t channels_at = value.facts.ndim - (rank - 1);
+  // A product whose rank nobody knows has one dimension at least.
+  const std::int64_t most = place_ == last ? std::max<std::int64_t>(rank, 1) : rank;
+  if (!value.constant || value.facts.dtype != f32 || value.facts.ndim > most) return std::nullopt;
+  // Broadcast from the right.
+  const std::int64_t channels_at = value.facts.ndim - (place_ == last ? 1 : rank - 1);
   std::int64_t numel = 1;
   for (std::size_t i = 0; i < value.facts.shape.size(); ++i) {
     const std::int64_t size = value.facts.shape[i];
@@ -115,7 +127,8 @@ bool ChannelAffine::add_normalization(const GraphNode& node, const std::string& 
 
 bool ChannelAffine::add(const GraphNode& node, const std::string& value) {
   if (!is_of_onnx(node) || node.outputs.size() != 1) return false;
-  if (node.type == "BatchNormalization") return add_normalization(node, value);
+  if (node.type == "BatchNormalization")
+    return (place_ == second || node.outputs[0].facts.ndim == 2) && add_normalization(node, value);
   const bool adds = node.type == "Add", takes = node.type == "Sub", divides = node.type == "Div";
   if (!adds && !takes && !divides && node.type != "Mul") return false;
   if (node.version < 7 || node.inputs.size() != 2) return false;
@@ -191,6 +204,17 @@ std::vector<FusedNodes> fuse_normalizations(const std::vector<GraphNode>& nodes,
     all.push_back(std::move(fused));
   }
   return all;
+}
+
+void take_summand(const std::vector<GraphNode>& nodes, const Readers& readers,
+                  const std::vector<bool>& taken, FusedNodes& fused) {
+  const GraphNode& last = nodes[fused.nodes.back()];
+  const auto next = readers.only(last.outputs[0].name);
+  if (!next || taken[*next]) return;
+  const GraphValue* const other = summand(nodes[*next], last);
+  if (!other) return;
+  fused.nodes.push_back(*next);
+  fused.inputs.push_back(other);
 }
 
 Limits take_limits(const std::vector<GraphNode>& nodes, const Readers& readers,

@@ -5,11 +5,13 @@
 
 namespace bp::onnx {
 
-// A factor and a summand for each channel of a value of three or more dimensions.
+// A factor and a summand for each channel: of pictures, whose second dimension they are, or of products, whose last.
 class ChannelAffine {
  public:
-  explicit ChannelAffine(std::int64_t channels)
-      : factors_(static_cast<std::size_t>(channels), 1.0), summands_(factors_.size(), 0.0) {}
+  enum Place { second, last };
+  explicit ChannelAffine(std::int64_t channels, Place place = second)
+      : factors_(static_cast<std::size_t>(channels), 1.0), summands_(factors_.size(), 0.0),
+        place_(place) {}
 
   // Has `node` done as well, which reads `value`. False, with nothing changed, where it does something else, or a constant is not
   // finite: zeros of a weight times infinity would be NaN.
@@ -29,6 +31,7 @@ class ChannelAffine {
   bool add_normalization(const GraphNode& node, const std::string& value);
 
   Numbers factors_, summands_;
+  Place place_;
 };
 
 // Adds the nodes behind the last of `fused` that `affine` can do, as long as nobody else reads what is between.
@@ -40,6 +43,10 @@ void take_affine(const std::vector<GraphNode>& nodes, const Readers& readers,
 std::vector<FusedNodes> fuse_normalizations(const std::vector<GraphNode>& nodes,
                                             const Readers& readers, Device device,
                                             std::vector<bool>& taken);
+
+// Takes the node behind the last of `fused` if it adds another tensor to the result, which becomes an input.
+void take_summand(const std::vector<GraphNode>& nodes, const Readers& readers,
+                  const std::vector<bool>& taken, FusedNodes& fused);
 
 // Takes the node behind the last of `fused` if it brings the result into a range.
 Limits take_limits(const std::vector<GraphNode>& nodes, const Readers& readers,

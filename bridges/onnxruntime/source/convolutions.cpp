@@ -16,14 +16,6 @@
 namespace bp::onnx {
 namespace {
 
-bool has_kernel(Device device) {
-  const Operator* const row = find_operator("packed_convolution");
-  if (!row) return false;
-  const KernelTable* const table =
-      row->tables[device_record(device).backend_number].load(std::memory_order_acquire);
-  return table && table->num_native != 0;
-}
-
 Axes list_of(const GraphNode& node, std::string_view name) {
   const Attribute* const found = find_attribute(node, name);
   return found ? Axes(IntList(found->ints.data(), found->ints.size())) : std::nullopt;
@@ -158,28 +150,12 @@ class PackedConvolution : public Action {
   Tensor weight_, bias_;
 };
 
-// The other summand of an addition to the result of `before`, of pictures of the same rank.
-const GraphValue* summand(const GraphNode& node, const GraphNode& before) {
-  const GraphValue& value = before.outputs[0];
-  if (!is_addition(node)) return nullptr;
-  const GraphValue& other = node.inputs[node.inputs[0].name == value.name ? 1 : 0];
-  const bool fits = other.facts.dtype == f32 && other.facts.ndim == value.facts.ndim &&
-                    !other.constant && other.name != value.name;
-  return fits ? &other : nullptr;
-}
-
 void fuse_behind(const std::vector<GraphNode>& nodes, const Readers& readers, Device device,
                  const std::vector<bool>& taken, FusedNodes& fused) {
   const GraphNode& node = nodes[fused.nodes[0]];
   ChannelAffine affine(node.inputs[1].facts.shape[0]);
   take_affine(nodes, readers, taken, fused, affine);
-  const GraphNode& last = nodes[fused.nodes.back()];
-  const auto next = readers.only(last.outputs[0].name);
-  if (next && !taken[*next])
-    if (const GraphValue* other = summand(nodes[*next], last)) {
-      fused.nodes.push_back(*next);
-      fused.inputs.push_back(other);
-    }
+  take_summand(nodes, readers, taken, fused);
   const Limits limits = take_limits(nodes, readers, taken, fused);
   std::string name = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
   fused.action = std::make_unique<PackedConvolution>(node, affine, limits, device, std::move(name));
@@ -187,11 +163,19 @@ void fuse_behind(const std::vector<GraphNode>& nodes, const Readers& readers, De
 
 }  // namespace
 
+bool has_packed_convolution(Device device) {
+  const Operator* const row = find_operator("packed_convolution");
+  if (!row) return false;
+  const KernelTable* const table =
+      row->tables[device_record(device).backend_number].load(std::memory_order_acquire);
+  return table && table->num_native != 0;
+}
+
 std::vector<FusedNodes> fuse_convolutions(const std::vector<GraphNode>& nodes,
                                           const Readers& readers, Device device,
                                           std::vector<bool>& taken) {
   std::vector<FusedNodes> all;
-  if (!has_kernel(device)) return all;
+  if (!has_packed_convolution(device)) return all;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const GraphNode& node = nodes[i];
     const bool is_usual = is_packable(node);

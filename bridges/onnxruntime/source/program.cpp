@@ -11,6 +11,7 @@
 #include "chains.hpp"
 #include "convolutions.hpp"
 #include "device_memory.hpp"
+#include "products.hpp"
 
 namespace bp::onnx {
 
@@ -21,6 +22,8 @@ Program::Program(const std::vector<GraphNode>& nodes, const std::vector<GraphVal
   std::vector<bool> taken(nodes.size(), false);
   std::vector<FusedNodes> fused = fuse_convolutions(nodes, readers, device, taken);
   const bool has_pictures = !fused.empty();
+  for (FusedNodes& each : fuse_products(nodes, readers, device, taken))
+    fused.push_back(std::move(each));
   for (FusedNodes& each : fuse_normalizations(nodes, readers, device, taken))
     fused.push_back(std::move(each));
   for (FusedNodes& each : join_pointwise(nodes, readers, has_pictures, taken))
