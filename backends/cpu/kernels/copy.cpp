@@ -80,11 +80,15 @@ void copy_turned(Space space, int turned, const bp_tensor& out, const bp_tensor&
   const int64_t few = std::min(rows, columns);
   const bool are_few = few < constants::turned_side;
   const int64_t block_of_few = constants::turned_few_bytes / (few * itemsize);
-  const int64_t block_rows = are_few ? block_of_few : constants::turned_rows_bytes / itemsize;
-  const int64_t block_columns = are_few ? block_of_few : constants::turned_columns_bytes / itemsize;
+  const bool streams = tile::worth_streaming(2 * space.numel * itemsize);
+  const int64_t rows_bytes =
+                    streams ? constants::turned_far_rows_bytes : constants::turned_rows_bytes,
+                columns_bytes =
+                    streams ? constants::turned_far_columns_bytes : constants::turned_columns_bytes;
+  const int64_t block_rows = are_few ? block_of_few : rows_bytes / itemsize;
+  const int64_t block_columns = are_few ? block_of_few : columns_bytes / itemsize;
   const int64_t down = (rows + block_rows - 1) / block_rows;
   const int64_t across = (columns + block_columns - 1) / block_columns;
-  const bool streams = tile::worth_streaming(2 * space.numel * itemsize);
   const int64_t block_bytes =
       std::min(rows, block_rows) * std::min(columns, block_columns) * itemsize;
   const int64_t grain = std::max<int64_t>(1, constants::strided_copy_bytes / block_bytes);
