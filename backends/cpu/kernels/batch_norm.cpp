@@ -1,7 +1,8 @@
-// batch_norm of pictures in f32 and f64 whose channels lie one behind the other, and its gradients. Other layouts
-// and short rows decompose: there the operators inside walk memory better than rows of a channel would.
+// batch_norm of pictures in f32 and f64 whose channels lie one behind the other, and its gradients. A channel's short rows are
+// brought together first. Other layouts, and short rows of many images, decompose: there the operators inside walk memory better.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "../constants.hpp"
 #include "host.hpp"
@@ -14,56 +15,100 @@
 namespace bp::cpu {
 namespace {
 
+// Of one channel.
+struct Rows {
+  char* first;
+  int64_t step, count, length;
+
+  char* at(int64_t i) const { return first + i * step; }
+};
+
 // [n, channels, ...] as rows of one image and channel each.
 struct Channels {
   explicit Channels(const bp_tensor& a)
       : num_images(a.dl.shape[0]), count(a.dl.shape[1]), item(a.itemsize),
         row_length(a.numel / (a.dl.shape[0] * a.dl.shape[1])), is_f64(a.dtype == BP_F64) {}
 
-  // A row of a tensor laid out like this.
-  char* row(const bp_tensor& tensor, int64_t image, int64_t channel) const {
-    return address(tensor) + (image * count + channel) * row_length * item;
+  bool are_short() const { return row_length < constants::batch_norm_row; }
+  int64_t size_of_channel() const { return num_images * row_length; }
+  // Of a tensor laid out like this.
+  Rows rows(const bp_tensor& tensor, int64_t channel) const {
+    return {address(tensor) + channel * row_length * item, count * row_length * item, num_images,
+            row_length};
   }
-  double size_of_channel() const { return static_cast<double>(num_images * row_length); }
   bool streams(const bp_tensor& out, int num_tensors) const {
     return row_length * item >= 256 && tile::worth_streaming(num_tensors * out.numel * item);
   }
   // Calls body(channel) for all, on several threads.
   template <class F> void for_each(F&& body) const {
-    const int64_t grain =
-        std::max<int64_t>(1, constants::batch_norm_elements / (num_images * row_length));
+    const int64_t grain = std::max<int64_t>(1, constants::batch_norm_elements / size_of_channel());
     parallel_for(count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t channel = begin; channel < end; ++channel) body(channel);
       tile::finish_streaming();
     });
   }
-  tile::NormSums sums(const bp_tensor& a, const bp_tensor* grad, int64_t channel,
-                      double center) const {
+  tile::NormSums sums(const Rows& in, const Rows* grad, double center) const {
     tile::NormSums all{};
-    for (int64_t image = 0; image < num_images; ++image) {
-      const void* const in = row(a, image, channel);
-      const void* const by = grad != nullptr ? row(*grad, image, channel) : nullptr;
-      const tile::NormSums part = is_f64 ? tile::norm_sums_f64(in, by, row_length, center)
-                                         : tile::norm_sums_f32(in, by, row_length, center);
+    for (int64_t i = 0; i < in.count; ++i) {
+      const void* const by = grad != nullptr ? grad->at(i) : nullptr;
+      const tile::NormSums part = is_f64 ? tile::norm_sums_f64(in.at(i), by, in.length, center)
+                                         : tile::norm_sums_f32(in.at(i), by, in.length, center);
       all.first += part.first;
       all.second += part.second;
     }
     return all;
   }
-  // In a channel, rows of `out` and `in`, and of `grad` if there is one; `affine` says the numbers.
-  void write(const bp_tensor& out, const bp_tensor& in, const bp_tensor* grad, int64_t channel,
-             tile::AffineRow affine) const {
-    affine.count = row_length;
-    for (int64_t image = 0; image < num_images; ++image) {
-      affine.out = row(out, image, channel);
-      affine.in = row(in, image, channel);
-      affine.grad = grad != nullptr ? row(*grad, image, channel) : nullptr;
+  // `affine` says the numbers.
+  void write(const Rows& out, const Rows& in, const Rows* grad, tile::AffineRow affine) const {
+    affine.count = in.length;
+    for (int64_t i = 0; i < in.count; ++i) {
+      affine.out = out.at(i);
+      affine.in = in.at(i);
+      affine.grad = grad != nullptr ? grad->at(i) : nullptr;
       is_f64 ? tile::affine_f64(affine) : tile::affine_f32(affine);
     }
   }
 
   int64_t num_images, count, item, row_length;
   bool is_f64;
+};
+
+// A channel of a tensor; its short rows are one row, in memory of this thread, while it lives.
+class OneChannel {
+ public:
+  OneChannel(const Channels& channels, const bp_tensor& tensor, int64_t channel)
+      : item_(channels.item), own_(channels.rows(tensor, channel)), rows_(own_) {
+    if (!channels.are_short()) return;
+    together_.resize(static_cast<size_t>(channels.size_of_channel() * item_));
+    rows_ = {together_.data(), 0, 1, channels.size_of_channel()};
+  }
+
+  const Rows& read() {
+    exchange([](auto& there, auto& here) { here = there; });
+    return rows_;
+  }
+  const Rows& rows() const { return rows_; }
+  // What was written to rows().
+  void write_back() {
+    exchange([](auto& there, auto& here) { there = here; });
+  }
+
+ private:
+  template <class Move> void exchange(Move move) {
+    if (together_.empty()) return;
+    item_ == 8 ? exchange_all<double>(move) : exchange_all<float>(move);
+  }
+  template <class T, class Move> void exchange_all(Move move) {
+    T* here = reinterpret_cast<T*>(together_.data());
+    for (int64_t i = 0; i < own_.count; ++i) {
+      T* const there = reinterpret_cast<T*>(own_.at(i));
+      for (int64_t j = 0; j < own_.length; ++j) move(there[j], *here++);
+    }
+  }
+
+  int64_t item_;
+  Rows own_, rows_;
+  std::vector<char> together_;
 };
 
 double number_at(const bp_tensor& tensor, int64_t i) {
@@ -80,50 +125,58 @@ void set_number(const bp_tensor& tensor, int64_t i, double value) {
     data_of<float>(tensor)[i] = static_cast<float>(value);
 }
 bool takes_rows(In a) {
-  return a.numel() / (a.size(0) * a.size(1)) >= constants::batch_norm_row;
+  const int64_t row_length = a.numel() / (a.size(0) * a.size(1));
+  return row_length >= constants::batch_norm_row ||
+         (row_length > 1 && a.size(0) <= constants::batch_norm_images);
 }
 
-Status batch_norm(Stream, In input, std::optional<In> weight, std::optional<In> bias, double eps,
+Status batch_norm(Stream, In pictures, std::optional<In> weight, std::optional<In> bias, double eps,
                   Out result, Out means, Out variances) {
-  const bp_tensor &a = input.abi(), &out = result.abi();
+  const bp_tensor &a = pictures.abi(), &out = result.abi();
   const Channels channels(a);
-  const double size = channels.size_of_channel();
+  const auto size = static_cast<double>(channels.size_of_channel());
   const bool past_caches = channels.streams(out, 2);
   channels.for_each([&](int64_t c) {
     // Around the first element, the squares of values far from 0 keep their digits.
-    const double near = channels.is_f64 ? *reinterpret_cast<double*>(channels.row(a, 0, c))
-                                        : *reinterpret_cast<float*>(channels.row(a, 0, c));
-    const double mean = near + channels.sums(a, nullptr, c, near).first / size;
-    const double variance = channels.sums(a, nullptr, c, mean).second / size;
+    OneChannel input(channels, a, c), output(channels, out, c);
+    const Rows& in = input.read();
+    const double near = channels.is_f64 ? *reinterpret_cast<double*>(in.first)
+                                        : *reinterpret_cast<float*>(in.first);
+    const double mean = near + channels.sums(in, nullptr, near).first / size;
+    const double variance = channels.sums(in, nullptr, mean).second / size;
     tile::AffineRow affine{};
     affine.center = mean;
     affine.slope = number_or(weight, c, 1) / std::sqrt(variance + eps);
     affine.shift = number_or(bias, c, 0);
     affine.streams = past_caches;
-    channels.write(out, a, nullptr, c, affine);
+    channels.write(output.rows(), in, nullptr, affine);
+    output.write_back();
     set_number(means.abi(), c, mean);
     set_number(variances.abi(), c, variance);
   });
   return ok;
 }
 
-Status batch_norm_backward(Stream, In by_result, In input, std::optional<In> weight, In means,
+Status batch_norm_backward(Stream, In by_result, In pictures, std::optional<In> weight, In means,
                            In variances, double eps, Out by_input, Out by_weight, Out by_bias) {
-  const bp_tensor &grad = by_result.abi(), &a = input.abi(), &out = by_input.abi();
+  const bp_tensor &grad = by_result.abi(), &a = pictures.abi(), &out = by_input.abi();
   const Channels channels(a);
-  const double size = channels.size_of_channel();
+  const auto size = static_cast<double>(channels.size_of_channel());
   const bool past_caches = channels.streams(out, 3);
   channels.for_each([&](int64_t c) {
     const double mean = number_at(means.abi(), c);
     const double rstd = 1 / std::sqrt(number_at(variances.abi(), c) + eps);
-    const tile::NormSums sums = channels.sums(a, &grad, c, mean);
+    OneChannel input(channels, a, c), gradient(channels, grad, c), output(channels, out, c);
+    const Rows &in = input.read(), &by = gradient.read();
+    const tile::NormSums sums = channels.sums(in, &by, mean);
     tile::AffineRow affine{};
     affine.center = mean;
     affine.factor = number_or(weight, c, 1) * rstd;
     affine.slope = -affine.factor * rstd * rstd * sums.second / size;
     affine.shift = -affine.factor * sums.first / size;
     affine.streams = past_caches;
-    channels.write(out, a, &grad, c, affine);
+    channels.write(output.rows(), in, &by, affine);
+    output.write_back();
     set_number(by_weight.abi(), c, sums.second * rstd);
     set_number(by_bias.abi(), c, sums.first);
   });

@@ -240,6 +240,8 @@ class CpuPlugin {
                              "softmax",
                              "log_softmax",
                              "norm_backward",
+                             "native_batch_norm",
+                             "batch_norm_backward",
                              "max_pool_with_indices",
                              "max_pool_backward",
                              "packed_convolution",
