@@ -19,6 +19,7 @@
 #include "matmul_amx.hpp"
 #include "matmul_few_rows.hpp"
 #include "matmul_onednn.hpp"
+#include "matmul_small.hpp"
 #include "matmul_split.hpp"
 #include "onednn.hpp"
 #include "strided.hpp"
@@ -170,12 +171,18 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   }
   if (p.batch == 1) p.a.batch_stride = p.b.batch_stride = 0;
   const bool known = p.dtype == BP_F32 || p.dtype == BP_BF16;
+  if (known) {
+    make_canonical(p.a, p.m, p.k);
+    make_canonical(p.b, p.k, p.n);
+  }
+  if (is_small(p)) {
+    multiply_small(p);
+    return BP_OK;
+  }
   if (!known || is_tiny(p)) {
     multiply_by_loops(p);
     return BP_OK;
   }
-  make_canonical(p.a, p.m, p.k);
-  make_canonical(p.b, p.k, p.n);
   bp_code code = BP_OK;
   if (!fits_onednn(p.a, p.batch, p.m, p.k) || loses_last_of_pairs(p, p.a, p.m, p.k))
     code = pack(call, itemsize, p.batch, p.m, p.k, p.a);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "large_product.hpp"
+#include "targets.hpp"
 
 namespace {
 
@@ -118,12 +119,53 @@ TEST(CpuMatmulF32, keeps_infinities_and_nans_of_a_few_rows_where_they_are) {
     }
 }
 
+// Which one thread does where they lie: every number of rows of a block, edges of vectors, sums of one term and of many, with each
+// instruction set.
+TEST(CpuMatmulF32, is_right_for_small_sizes_with_each_instruction_set) {
+  const std::pair<Order, const char*> orders[] = {
+      {Order::rows, "rows"}, {Order::rows_with_gaps, "gaps"}, {Order::columns, "columns"}};
+  for_each_target([&](const std::string& target) {
+    for (const int64_t m : {2, 3, 5, 8, 11, 15, 16, 17, 31, 60})
+      for (const auto& [k, n] : std::vector<std::array<int64_t, 2>>{{1, 8},
+                                                                    {2, 33},
+                                                                    {7, 15},
+                                                                    {16, 16},
+                                                                    {64, 64},
+                                                                    {63, 65},
+                                                                    {100, 9},
+                                                                    {1024, 8},
+                                                                    {1025, 8}})
+        for (const auto& [a, a_name] : orders)
+          for (const auto& [b, b_name] : orders)
+            expect_close_product(f32_factor(m, k, a, 1), f32_factor(k, n, b, 2), f32_tolerance,
+                                 target + ", " + a_name + " and " + b_name);
+  });
+}
+
+TEST(CpuMatmulF32, keeps_infinities_and_nans_of_small_products_where_they_are) {
+  for (const Order order : {Order::rows, Order::columns})
+    for (const int64_t m : {16, 27}) {
+      constexpr int64_t k = 21, n = 45;
+      Data a = f32_factor(m, k, Order::rows, 1), b = f32_factor(k, n, order, 2),
+           out(BP_F32, {m, n});
+      a.at<float>((m - 1) * k + k - 1) = f32_infinity;
+      b.at<float>(3 * n + n - 1) = NAN;
+      run("matmul", {value(a), value(b)}, {&out});
+      for (int64_t i = 0; i < m * n; ++i) {
+        const float got = out.at<float>(i);
+        const bool is_nan = i % n == n - 1, is_infinite = i / n == m - 1;
+        EXPECT_EQ(std::isnan(got), is_nan) << i;
+        EXPECT_EQ(std::isinf(got), is_infinite && !is_nan) << i;
+      }
+    }
+}
+
 // A one is lost beside 2^24, and eight are not: sums of many terms are made of sums of few, by columns of those of each lane.
 TEST(CpuMatmulF32, loses_little_in_long_sums_of_a_few_rows) {
   constexpr float large = 1 << 24;
   for (const Order order : {Order::rows, Order::columns})
     for (const int64_t m : {1, 3, 6}) {
-      constexpr int64_t k = 800, n = 77;
+      constexpr int64_t k = 4000, n = 77;  // too many terms for what is done at once
       const float lost = order == Order::rows ? 40 : k / 4;
       Data a(BP_F32, {m, k}), b = f32_factor(k, n, order, 1), out(BP_F32, {m, n});
       for (int64_t i = 0; i < m * k; ++i) a.at<float>(i) = i % k == 0 ? large : 1;

@@ -1,0 +1,14 @@
+// Products of f32 so small that a library's call costs as much as they do: what layers of a small network, and their gradients, are made of.
+#pragma once
+
+#include "matmul.hpp"
+
+namespace bp::cpu {
+
+// Whether this is one: a product alone, whose right factor lies by rows, or is small enough to be turned first.
+bool is_small(const Product& product);
+
+// On this thread, in an order of additions that depends on the sizes alone.
+void multiply_small(const Product& product);
+
+}  // namespace bp::cpu
