@@ -138,7 +138,7 @@ inline constexpr int64_t few_rows = 8, few_rows_side = 32, few_rows_columns = 10
 // Multiplications up to which a product of f32 is done by one thread where its factors lie, its terms, and numbers of a right factor
 // by columns that are turned first, if it has so many rows (Zen 4).
 inline constexpr int64_t small_product = 1 << 18, small_depth = 1024, small_turned = 1 << 12,
-                         small_turned_rows = 16;
+                         small_turned_rows = 4;
 // Sizes from which products of bf16 go to our own code for AMX: below, oneDNN is ahead where the left is by columns (448: 1.2
 // times as fast), and level where not (Xeon).
 inline constexpr int64_t amx_size = 480;

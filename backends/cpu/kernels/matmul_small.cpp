@@ -4,10 +4,12 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/matmul_small.cpp"
+#include <algorithm>
 #include <cstring>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "../threads.hpp"
 #include "matmul_small.hpp"
 #include "tile/transpose.hpp"
 
@@ -82,9 +84,7 @@ template <int rows> void from_row(const Factors& p, int64_t row) {
   if constexpr (rows > 1) from_row<rows / 2>(p, row);
 }
 
-}  // namespace
-
-void multiply(const Product& product) {
+void multiply_one(const Product& product) {
   Factors p{reinterpret_cast<const float*>(product.a.data),
             reinterpret_cast<const float*>(product.b.data),
             reinterpret_cast<float*>(product.out),
@@ -103,6 +103,22 @@ void multiply(const Product& product) {
   from_row<rows_at_once>(p, 0);
 }
 
+}  // namespace
+
+void multiply(const Product& p) {
+  const int64_t grain = std::max<int64_t>(1, constants::product_work / (p.m * p.n * p.k));
+  parallel_for(p.batch, grain, [&](int64_t begin, int64_t end) {
+    constexpr auto item = static_cast<int64_t>(sizeof(float));
+    for (int64_t i = begin; i < end; ++i) {
+      Product one = p;
+      one.a.data += i * p.a.batch_stride * item;
+      one.b.data += i * p.b.batch_stride * item;
+      one.out += i * p.m * p.n * item;
+      multiply_one(one);
+    }
+  });
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace bp::cpu::small_products
 HWY_AFTER_NAMESPACE();
@@ -119,8 +135,8 @@ static void multiply_by_best(const Product& p) {
 bool is_small(const Product& p) {
   constexpr int64_t fewest_columns = 8;
   const bool turns = p.b.column_stride != 1;
-  return p.dtype == BP_F32 && p.batch == 1 && p.m >= 2 && p.n >= fewest_columns &&
-         p.k <= constants::small_depth && p.m * p.n * p.k <= constants::small_product &&
+  return p.dtype == BP_F32 && p.m >= 2 && p.n >= fewest_columns && p.k <= constants::small_depth &&
+         p.m * p.n * p.k <= constants::small_product &&
          (!turns || (p.b.row_stride == 1 && p.m >= constants::small_turned_rows &&
                      p.n * p.k <= constants::small_turned));
 }

@@ -5,10 +5,10 @@
 
 namespace bp::cpu {
 
-// Whether this is one: a product alone, whose right factor lies by rows, or is small enough to be turned first.
+// Whether these are: each of a stack by itself, if its right factor lies by rows, or is small enough to be turned first.
 bool is_small(const Product& product);
 
-// On this thread, in an order of additions that depends on the sizes alone.
+// Each on one thread, in an order of additions that depends on its sizes alone.
 void multiply_small(const Product& product);
 
 }  // namespace bp::cpu

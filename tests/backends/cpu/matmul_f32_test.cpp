@@ -176,23 +176,24 @@ TEST(CpuMatmulF32, loses_little_in_long_sums_of_a_few_rows) {
 }
 
 TEST(CpuMatmulF32, multiplies_batches_as_it_does_each) {
-  constexpr int64_t size = 250;
-  Data a(BP_F32, {3, size, size});
-  Data b(BP_F32, {3, size, size});
-  for (int64_t i = 0; i < 3; ++i) {
-    Data one = f32_factor(size, size, Order::rows, static_cast<uint32_t>(i));
-    for (int64_t j = 0; j < one.numel(); ++j) {
-      a.at<float>(i * size * size + j) = one.at<float>(j);
-      b.at<float>(i * size * size + j) = one.at<float>(one.numel() - 1 - j);
+  for (const int64_t size : {250, 40, 17}) {
+    Data a(BP_F32, {3, size, size});
+    Data b(BP_F32, {3, size, size});
+    for (int64_t i = 0; i < 3; ++i) {
+      Data one = f32_factor(size, size, Order::rows, static_cast<uint32_t>(i));
+      for (int64_t j = 0; j < one.numel(); ++j) {
+        a.at<float>(i * size * size + j) = one.at<float>(j);
+        b.at<float>(i * size * size + j) = one.at<float>(one.numel() - 1 - j);
+      }
     }
-  }
-  Data out(BP_F32, {3, size, size});
-  run("bmm", {value(a), value(b)}, {&out});
-  for (int64_t i = 0; i < 3; ++i) {
-    Data a_part = a.part(i * size * size, {size, size});
-    Data b_part = b.part(i * size * size, {size, size});
-    Data expected = product(a_part, b_part);
-    EXPECT_EQ(out.part(i * size * size, {size, size}).values<float>(), expected.values<float>());
+    Data out(BP_F32, {3, size, size});
+    run("bmm", {value(a), value(b)}, {&out});
+    for (int64_t i = 0; i < 3; ++i) {
+      Data a_part = a.part(i * size * size, {size, size});
+      Data b_part = b.part(i * size * size, {size, size});
+      Data expected = product(a_part, b_part);
+      EXPECT_EQ(out.part(i * size * size, {size, size}).values<float>(), expected.values<float>());
+    }
   }
 }
 
