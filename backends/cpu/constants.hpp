@@ -138,9 +138,9 @@ inline constexpr int64_t terms_of_part = 256;
 // Rows up to which a product of f32 reads the right factor once for all of them, its columns and terms from which that was
 // measured, and columns that stay in the first cache meanwhile (Zen 3).
 inline constexpr int64_t few_rows = 8, few_rows_side = 32, few_rows_columns = 1024;
-// Multiplications up to which a product of f32 is done by one thread where its factors lie, its terms, and numbers of a right factor
-// by columns that are turned first, if it has so many rows (Zen 4).
-inline constexpr int64_t small_product = 1 << 18, small_depth = 1024, small_turned = 1 << 12,
+// Multiplications up to which a product of f32 is done by one thread where its factors lie, its terms, which are added one after the
+// other, and numbers of a right factor by columns that are turned first, if it has so many rows (Zen 4; the same on a Xeon with AMX).
+inline constexpr int64_t small_product = 1 << 18, small_depth = 256, small_turned = 1 << 12,
                          small_turned_rows = 4;
 // Sizes from which products of bf16 go to our own code for AMX: below, oneDNN is ahead where the left is by columns (448: 1.2
 // times as fast), and level where not (Xeon).
