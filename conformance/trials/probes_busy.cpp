@@ -54,7 +54,7 @@ struct BusyPlan {
 };
 
 // `question` may be answered with BP_RETRY. Once it is answered with BP_OK, the work is done.
-ProbePlan asked(BusyPlan script, Json question, const char* what) {
+ProbePlan asked(BusyPlan script, const Json& question, const char* what) {
   ProbePlan& plan = script.script.plan;
   const std::size_t first = plan.add(question), seen = script.look();
   if (script.is_held) plan.add(object_step("open", busy_gate));
@@ -84,7 +84,7 @@ ProbePlan asked(BusyPlan script, Json question, const char* what) {
 ProbePlan busy_query_stream(const std::string& way, const Subject&) {
   BusyPlan script(way);
   Json question = simple_step("query_stream", script.kept_busy);
-  return asked(std::move(script), std::move(question), "the stream is said to be idle");
+  return asked(std::move(script), question, "the stream is said to be idle");
 }
 
 ProbePlan busy_query_event(const std::string& way, const Subject&) {

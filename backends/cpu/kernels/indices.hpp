@@ -40,7 +40,7 @@ template <class I> bool are_within(IndexRow<I> indices, int64_t count, int64_t s
 // Of indices without gaps: in one pass, where rows would be a few elements each.
 template <class I> bool all_are_within(const bp_tensor& index, int64_t size) {
   std::atomic<bool> is_bad{false};
-  parallel_for(index.numel, 2 * element_grain, [&](int64_t begin, int64_t end) {
+  parallel_for(index.numel, 2 * constants::element_grain, [&](int64_t begin, int64_t end) {
     if (!are_within(IndexRow<I>{data_of<I>(index) + begin, 1}, end - begin, size)) is_bad = true;
   });
   return !is_bad;

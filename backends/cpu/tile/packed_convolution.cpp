@@ -19,8 +19,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::CappedTag<float, 16>;
 using Vector = hn::Vec<Lanes>;
-constexpr int lanes = static_cast<int>(hn::MaxLanes(Lanes()));
-constexpr int vectors_of_panel = static_cast<int>(panel_width) / lanes;
+constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(Lanes()));
+constexpr auto vectors_of_panel = static_cast<int>(panel_width / lanes);
 // 32 registers of AVX-512, and of Neon; 16 of AVX2, of which 12 are sums.
 constexpr int most_points(int num_vectors) {
   return lanes == 16       ? static_cast<int>(points_at_once)
@@ -111,13 +111,15 @@ HWY_INLINE void write_results(const PanelPoints& p, int64_t first, int j, size_t
 #pragma GCC unroll 12
     for (int i = 0; i < num_points; ++i) sums[i][j] = hn::Add(sums[i][j], bias);
   }
-  if (p.is_whole && p.other)
+  if (p.is_whole && p.other) {
 #pragma GCC unroll 12
     for (int i = 0; i < num_points; ++i)
       sums[i][j] = hn::Add(sums[i][j], load(p.other + place + i * p.to_step));
-  if (p.is_whole && p.finish.has_limits())
+  }
+  if (p.is_whole && p.finish.has_limits()) {
 #pragma GCC unroll 12
     for (int i = 0; i < num_points; ++i) sums[i][j] = finished(sums[i][j], p.finish);
+  }
 #pragma GCC unroll 12
   for (int i = 0; i < num_points; ++i) {
     float* const to = p.to + place + i * p.to_step;

@@ -154,9 +154,11 @@ TEST(StructSizesTable, says_of_every_struct_who_gives_it) {
       "bp_launch", "bp_link",          "bp_operator",    "bp_plan",      "bp_settings",
       "bp_source", "bp_space_info",    "bp_tensor",      "bp_tuner"};
   const std::set<std::string_view> plugin_gives = {
-      "bp_capture",      "bp_compiler", "bp_custom_operator", "bp_host_calls", "bp_host_memory",
-      "bp_inject",       "bp_interop",  "bp_kernel",          "bp_memory",     "bp_numerics",
-      "bp_peer",         "bp_plugin",   "bp_program",         "bp_queue",      "bp_semaphores",
+      "bp_capture",       "bp_compiler",      "bp_custom_operator",
+      "bp_host_calls",    "bp_host_memory",   "bp_inject",
+      "bp_interop",       "bp_kernel",        "bp_memory",
+      "bp_numerics",      "bp_peer",          "bp_plugin",
+      "bp_program",       "bp_queue",         "bp_semaphores",
       "bp_stream_memory", "bp_tuner_question"};
   for (const AbiSize& each : abi_sizes)
     EXPECT_EQ(host_gives.count(each.name) + plugin_gives.count(each.name), 1u) << each.name;

@@ -39,7 +39,7 @@ class BP_API FunctionContext {
   friend BP_API std::vector<Tensor> apply(const Function& function, TensorList inputs);
   std::vector<bool> needed_;
   std::vector<Tensor> to_save_, not_differentiable_, dirty_;  // during forward
-  const FunctionNode* node_ = nullptr;                // during backward
+  const FunctionNode* node_ = nullptr;                        // during backward
 };
 
 struct Function {
