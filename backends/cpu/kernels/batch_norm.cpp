@@ -15,6 +15,11 @@
 namespace bp::cpu {
 namespace {
 
+// Where a range of channels brings short rows together, one channel after the other.
+struct Memory {
+  std::vector<char> input, gradient, output;
+};
+
 // Of one channel.
 struct Rows {
   char* first;
@@ -39,11 +44,12 @@ struct Channels {
   bool streams(const bp_tensor& out, int num_tensors) const {
     return row_length * item >= 256 && tile::worth_streaming(num_tensors * out.numel * item);
   }
-  // Calls body(channel) for all, on several threads.
+  // Calls body(channel, memory) for all, on several threads.
   template <class F> void for_each(F&& body) const {
     const int64_t grain = std::max<int64_t>(1, constants::batch_norm_elements / size_of_channel());
     parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t channel = begin; channel < end; ++channel) body(channel);
+      Memory memory;
+      for (int64_t channel = begin; channel < end; ++channel) body(channel, memory);
       tile::finish_streaming();
     });
   }
@@ -73,14 +79,16 @@ struct Channels {
   bool is_f64;
 };
 
-// A channel of a tensor; its short rows are one row, in memory of this thread, while it lives.
+// A channel of a tensor; its short rows are one row, in `memory`.
 class OneChannel {
  public:
-  OneChannel(const Channels& channels, const bp_tensor& tensor, int64_t channel)
-      : item_(channels.item), own_(channels.rows(tensor, channel)), rows_(own_) {
-    if (!channels.are_short()) return;
-    together_.resize(static_cast<size_t>(channels.size_of_channel() * item_));
-    rows_ = {together_.data(), 0, 1, channels.size_of_channel()};
+  OneChannel(const Channels& channels, const bp_tensor& tensor, int64_t channel,
+             std::vector<char>& memory)
+      : item_(channels.item), own_(channels.rows(tensor, channel)), rows_(own_),
+        is_short_(channels.are_short()) {
+    if (!is_short_) return;
+    memory.resize(static_cast<size_t>(channels.size_of_channel() * item_));
+    rows_ = {memory.data(), 0, 1, channels.size_of_channel()};
   }
 
   const Rows& read() {
@@ -95,11 +103,11 @@ class OneChannel {
 
  private:
   template <class Move> void exchange(Move move) {
-    if (together_.empty()) return;
+    if (!is_short_) return;
     item_ == 8 ? exchange_all<double>(move) : exchange_all<float>(move);
   }
   template <class T, class Move> void exchange_all(Move move) {
-    T* here = reinterpret_cast<T*>(together_.data());
+    T* here = reinterpret_cast<T*>(rows_.first);
     for (int64_t i = 0; i < own_.count; ++i) {
       T* const there = reinterpret_cast<T*>(own_.at(i));
       for (int64_t j = 0; j < own_.length; ++j) move(there[j], *here++);
@@ -108,7 +116,7 @@ class OneChannel {
 
   int64_t item_;
   Rows own_, rows_;
-  std::vector<char> together_;
+  bool is_short_;
 };
 
 double number_at(const bp_tensor& tensor, int64_t i) {
@@ -136,9 +144,9 @@ Status batch_norm(Stream, In pictures, std::optional<In> weight, std::optional<I
   const Channels channels(a);
   const auto size = static_cast<double>(channels.size_of_channel());
   const bool past_caches = channels.streams(out, 2);
-  channels.for_each([&](int64_t c) {
+  channels.for_each([&](int64_t c, Memory& memory) {
     // Around the first element, the squares of values far from 0 keep their digits.
-    OneChannel input(channels, a, c), output(channels, out, c);
+    OneChannel input(channels, a, c, memory.input), output(channels, out, c, memory.output);
     const Rows& in = input.read();
     const double near = channels.is_f64 ? *reinterpret_cast<double*>(in.first)
                                         : *reinterpret_cast<float*>(in.first);
@@ -163,10 +171,11 @@ Status batch_norm_backward(Stream, In by_result, In pictures, std::optional<In> 
   const Channels channels(a);
   const auto size = static_cast<double>(channels.size_of_channel());
   const bool past_caches = channels.streams(out, 3);
-  channels.for_each([&](int64_t c) {
+  channels.for_each([&](int64_t c, Memory& memory) {
     const double mean = number_at(means.abi(), c);
     const double rstd = 1 / std::sqrt(number_at(variances.abi(), c) + eps);
-    OneChannel input(channels, a, c), gradient(channels, grad, c), output(channels, out, c);
+    OneChannel input(channels, a, c, memory.input), gradient(channels, grad, c, memory.gradient),
+        output(channels, out, c, memory.output);
     const Rows &in = input.read(), &by = gradient.read();
     const tile::NormSums sums = channels.sums(in, &by, mean);
     tile::AffineRow affine{};

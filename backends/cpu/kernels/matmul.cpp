@@ -13,7 +13,6 @@
 #include "../choices.hpp"
 #include "../constants.hpp"
 #include "../host.hpp"
-#include "../rounding.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
 #include "kernels.hpp"
@@ -24,7 +23,6 @@
 #include "matmul_split.hpp"
 #include "onednn.hpp"
 #include "strided.hpp"
-#include "tile/transpose.hpp"
 
 namespace bp::cpu {
 namespace {
@@ -105,24 +103,6 @@ bp_code spread_factors(const bp_call* call, Product& p) {
   return code;
 }
 
-// Copies a matrix by columns of f32 into rows.
-bp_code turn(const bp_call* call, int64_t rows, int64_t columns, Matrix& matrix) {
-  constexpr int64_t item = 4, together = 32;
-  char* to = nullptr;
-  const bp_code code = take_workspace(call, static_cast<uint64_t>(rows * columns * item), to);
-  if (code != BP_OK) return code;
-  const int64_t grain =
-      std::max<int64_t>(1, constants::strided_copy_bytes / (together * columns * item));
-  parallel_for(divide_up(rows, together), grain, [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * together;
-    tile::transpose({to + first * columns * item, matrix.data + first * item, columns,
-                     matrix.column_stride, std::min(rows, end * together) - first, columns, item,
-                     false});
-  });
-  matrix = {to, columns, 1, 0};
-  return BP_OK;
-}
-
 // Two factors by columns are what oneDNN does at half its speed in parts for threads: the smaller one is turned first.
 bp_code turn_one_of_two(const bp_call* call, Product& p) {
   const auto is_by_columns = [](const Matrix& matrix) {
@@ -131,7 +111,8 @@ bp_code turn_one_of_two(const bp_call* call, Product& p) {
   if (p.dtype != BP_F32 || p.batch > 1 || p.m * p.n * p.k < constants::turned_product ||
       !is_by_columns(p.a) || !is_by_columns(p.b))
     return BP_OK;
-  return p.m < p.n ? turn(call, p.m, p.k, p.a) : turn(call, p.k, p.n, p.b);
+  constexpr uint32_t item = 4;
+  return p.m < p.n ? pack(call, item, 1, p.m, p.k, p.a) : pack(call, item, 1, p.k, p.n, p.b);
 }
 
 // ---- One product, which oneDNN could take

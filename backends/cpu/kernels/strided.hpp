@@ -11,6 +11,7 @@
 #include "../memory.hpp"
 #include "../tensor_view.hpp"
 #include "../threads.hpp"
+#include "tile/transpose.hpp"
 
 namespace bp::cpu {
 
@@ -50,7 +51,32 @@ inline int64_t product(std::span<const int64_t> shape) {
   return count;
 }
 
-// Copies a block of `shape` from one set of strides to another, row by row.
+// Matrices, the last two dimensions of `shape`, whose columns become rows.
+template <class T>
+void copy_turned_matrices(std::span<const int64_t> shape, T* to, const int64_t* to_strides,
+                          const T* from, const int64_t* from_strides) {
+  constexpr int64_t together = 32;  // rows
+  const size_t outer = shape.size() - 2;
+  const int64_t rows = shape[outer], columns = shape[outer + 1];
+  const int64_t pieces = (rows + together - 1) / together;
+  const int64_t piece_bytes = together * columns * static_cast<int64_t>(sizeof(T));
+  const int64_t grain = std::max<int64_t>(1, constants::strided_copy_bytes / piece_bytes);
+  parallel_for(product(shape.first(outer)) * pieces, grain, [&](int64_t begin, int64_t end) {
+    Walker<2> matrix(shape.first(outer), {to_strides, from_strides});
+    matrix.seek(begin / pieces);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % pieces * together;
+      T* const target = to + matrix.offset(0) + first * to_strides[outer];
+      const T* const source = from + matrix.offset(1) + first;
+      tile::transpose({reinterpret_cast<char*>(target), reinterpret_cast<const char*>(source),
+                       to_strides[outer], from_strides[outer + 1], std::min(together, rows - first),
+                       columns, sizeof(T), false});
+      if (first + together >= rows) matrix.next();
+    }
+  });
+}
+
+// Copies a block of `shape` from one set of strides to another, row by row, or where the source lies by columns in squares.
 template <class T>
 void copy_strided(std::span<const int64_t> shape, T* to, const int64_t* to_strides, const T* from,
                   const int64_t* from_strides) {
@@ -60,6 +86,9 @@ void copy_strided(std::span<const int64_t> shape, T* to, const int64_t* to_strid
   if (inner == 0) return;
   const int64_t to_step = shape.empty() ? 1 : to_strides[outer];
   const int64_t from_step = shape.empty() ? 1 : from_strides[outer];
+  if (outer > 0 && to_step == 1 && from_step != 1 && from_strides[outer - 1] == 1 &&
+      std::min(inner, shape[outer - 1]) >= constants::turned_side)
+    return copy_turned_matrices(shape, to, to_strides, from, from_strides);
   parallel_for(rows, std::max<int64_t>(1, element_grain / inner), [&](int64_t begin, int64_t end) {
     Walker<2> row(shape.first(outer), {to_strides, from_strides});
     row.seek(begin);

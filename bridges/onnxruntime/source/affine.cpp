@@ -104,16 +104,12 @@ std::optional<ChannelAffine::Numbers> ChannelAffine::list_of(const GraphValue& v
 }
 
 bool ChannelAffine::add_normalization(const GraphNode& node, const std::string& value) {
-  const Attribute *const trains = find_attribute(node, "training_mode"),
-                         *const spatial = find_attribute(node, "spatial"),
-                         *const given = find_attribute(node, "epsilon");
   if (node.version < 7 || node.inputs.size() != 5 || node.inputs[0].name != value) return false;
-  if (trains && trains->ints.at(0) != 0) return false;
-  if (spatial && spatial->ints.at(0) == 0) return false;
+  if (int_of(node, "training_mode", 0) != 0 || int_of(node, "spatial", 1) == 0) return false;
   const auto scale = list_of(node.inputs[1]), bias = list_of(node.inputs[2]),
              mean = list_of(node.inputs[3]), variance = list_of(node.inputs[4]);
   if (!scale || !bias || !mean || !variance) return false;
-  const double epsilon = given ? given->reals.at(0) : 1e-5;
+  const double epsilon = real_of(node, "epsilon", 1e-5);
   Numbers factors = factors_, summands = summands_;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     const double factor = (*scale)[i] / std::sqrt((*variance)[i] + epsilon);
@@ -198,7 +194,7 @@ std::vector<FusedNodes> fuse_normalizations(const std::vector<GraphNode>& nodes,
     FusedNodes fused{{i}, {&node.inputs[0]}, nullptr};
     take_affine(nodes, readers, taken, fused, affine);
     const Limits limits = take_limits(nodes, readers, taken, fused);
-    std::string name = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
+    std::string name = name_of(node);
     fused.action = std::make_unique<ScaledChannels>(affine, limits, device, std::move(name));
     for (const std::size_t each : fused.nodes) taken[each] = true;
     all.push_back(std::move(fused));

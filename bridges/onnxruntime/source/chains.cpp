@@ -182,7 +182,7 @@ std::vector<FusedNodes> join_pointwise(const std::vector<GraphNode>& nodes, cons
     if (!chain || builder.inputs().empty()) continue;
     fused.inputs = builder.inputs();
     const GraphNode& node = nodes[i];
-    std::string name = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
+    std::string name = name_of(node);
     if (fused.nodes.size() > 1) name += " and what follows it";
     fused.action = std::make_unique<JoinedSteps>(std::move(chain), std::move(name));
     for (const std::size_t each : fused.nodes) taken[each] = true;

@@ -21,8 +21,7 @@ Axes list_of(const GraphNode& node, std::string_view name) {
   return found ? Axes(IntList(found->ints.data(), found->ints.size())) : std::nullopt;
 }
 std::int64_t groups_of(const GraphNode& node) {
-  const Attribute* const found = find_attribute(node, "group");
-  return found && !found->ints.empty() ? found->ints[0] : 1;
+  return int_of(node, "group", 1);
 }
 
 // Weights that packing suits: of two dimensions or one, and wide enough that panels hold more than zeros.
@@ -76,12 +75,12 @@ class PackedConvolution : public Action {
     }
     if (are_lines_) weight = unsqueeze(weight, 2);
     size_ = weight.shape();
-    weight_ = on(pack_convolution(weight, groups_), device);
+    weight_ = copy_on(pack_convolution(weight, groups_), device);
     Tensor bias;
     if (node.inputs.size() > 2 && node.inputs[2].constant)
       bias = borrow(node.inputs[2].constant, host_device());
     if (!affine.is_identity()) bias = affine.applied_to(bias);
-    if (bias.defined()) bias_ = on(bias, device);
+    if (bias.defined()) bias_ = copy_on(bias, device);
   }
 
   void run(std::span<Value* const> inputs, std::span<Value> results) const override {
@@ -100,20 +99,12 @@ class PackedConvolution : public Action {
                                        dilation, groups_, finishes ? limits_.min : std::nullopt,
                                        finishes ? limits_.max : std::nullopt);
     result = from_pictures(result, are_lines_);
-    if (!finishes) {  // what is added is broadcast
-      result = add(result, other);
-      if (limits_.min) result = clamp_min(result, *limits_.min);
-      if (limits_.max) result = clamp_max(result, *limits_.max);
-    }
-    results[0].tensor = result;
+    results[0].tensor = finishes ? result : finished(result, other, limits_);
   }
 
  private:
   static Axes axes(const std::vector<std::int64_t>& list) {
     return list.empty() ? std::nullopt : Axes(IntList(list.data(), list.size()));
-  }
-  static Tensor on(const Tensor& tensor, Device device) {
-    return device == host_device() ? clone(tensor) : to(tensor, device);
   }
   // Of a line's only dimension, with one more in front of it.
   Dims with_line(const Dims& list, std::int64_t first) const {
@@ -157,7 +148,7 @@ void fuse_behind(const std::vector<GraphNode>& nodes, const Readers& readers, De
   take_affine(nodes, readers, taken, fused, affine);
   take_summand(nodes, readers, taken, fused);
   const Limits limits = take_limits(nodes, readers, taken, fused);
-  std::string name = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
+  std::string name = name_of(node);
   fused.action = std::make_unique<PackedConvolution>(node, affine, limits, device, std::move(name));
 }
 

@@ -22,6 +22,27 @@ const Attribute* find_attribute(const GraphNode& node, std::string_view name) {
   return nullptr;
 }
 
+std::int64_t int_of(const GraphNode& node, std::string_view name, std::int64_t otherwise) {
+  const Attribute* const found = find_attribute(node, name);
+  return found && !found->ints.empty() ? found->ints[0] : otherwise;
+}
+
+double real_of(const GraphNode& node, std::string_view name, double otherwise) {
+  const Attribute* const found = find_attribute(node, name);
+  return found && !found->reals.empty() ? found->reals[0] : otherwise;
+}
+
+Tensor copy_on(const Tensor& constant, Device device) {
+  return device == host_device() ? clone(constant) : to(constant, device);
+}
+
+Tensor finished(const Tensor& sums, const Tensor& other, const Limits& limits) {
+  Tensor result = add(sums, other);
+  if (limits.min) result = clamp_min(result, *limits.min);
+  if (limits.max) result = clamp_max(result, *limits.max);
+  return result;
+}
+
 std::optional<double> number_of(const GraphValue& value) {
   if (!value.constant || value.facts.dtype != f32) return std::nullopt;
   const Tensor constant = borrow(value.constant, host_device());

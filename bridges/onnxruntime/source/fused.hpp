@@ -51,5 +51,14 @@ std::optional<double> number_of(const GraphValue& value);
 bool is_of_onnx(const GraphNode& node);
 bool is_addition(const GraphNode& node);  // of two
 const Attribute* find_attribute(const GraphNode& node, std::string_view name);
+// A number of the node, or what it is if the node does not say.
+std::int64_t int_of(const GraphNode& node, std::string_view name, std::int64_t otherwise);
+double real_of(const GraphNode& node, std::string_view name, double otherwise);
+
+// A constant's own copy there.
+Tensor copy_on(const Tensor& constant, Device device);
+
+// `sums` and `other`, either of which may be broadcast, brought into a range.
+Tensor finished(const Tensor& sums, const Tensor& other, const Limits& limits);
 
 }  // namespace bp::onnx

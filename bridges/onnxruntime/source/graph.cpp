@@ -165,6 +165,10 @@ Tensor borrow(const OrtValue* value, Device host) {
                           nullptr);
 }
 
+std::string name_of(const GraphNode& node) {
+  return node.type + (node.name.empty() ? "" : " '" + node.name + "'");
+}
+
 GraphNode read_node(const OrtNode* handle) {
   GraphNode node;
   node.handle = handle;

@@ -53,6 +53,9 @@ struct GraphNode {
   std::vector<GraphValue> inputs, outputs;
 };
 
+// For messages: "Add 'node_7'".
+std::string name_of(const GraphNode& node);
+
 GraphNode read_node(const OrtNode* node);
 std::vector<GraphNode> read_nodes(const OrtGraph* graph);
 

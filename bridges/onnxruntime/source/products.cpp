@@ -1,7 +1,7 @@
 // A product is a convolution whose kernel is one point: its rows are the points of one picture.
 #include "products.hpp"
 
-#include <algorithm>
+#include <cmath>
 
 #include <backplane/backplane.hpp>
 #include <backplane/runtime/allocator.hpp>
@@ -13,17 +13,8 @@
 namespace bp::onnx {
 namespace {
 
-std::int64_t int_of(const GraphNode& node, std::string_view name) {
-  const Attribute* const found = find_attribute(node, name);
-  return found ? found->ints.at(0) : 0;
-}
-double real_of(const GraphNode& node, std::string_view name) {
-  const Attribute* const found = find_attribute(node, name);
-  return found ? found->reals.at(0) : 1.0;
-}
-
 bool is_transposed(const GraphNode& node) {
-  return node.type == "Gemm" && int_of(node, "transB");
+  return node.type == "Gemm" && int_of(node, "transB", 0);
 }
 
 std::int64_t results_of(const GraphNode& node) {
@@ -50,7 +41,9 @@ bool is_packable(const GraphNode& node) {
   constexpr std::int64_t fewest_results = 8;  // or panels hold little but zeros
   if (weight.facts.shape[0] <= 0 || weight.facts.shape[1] <= 0) return false;
   if (results_of(node) < fewest_results) return false;
-  return !is_gemm || (!int_of(node, "transA") && has_usual_summand(node));
+  // Zeros of a matrix times an infinite factor would be NaN.
+  return !is_gemm || (!int_of(node, "transA", 0) && std::isfinite(real_of(node, "alpha", 1)) &&
+                      has_usual_summand(node));
 }
 
 class PackedProduct : public Action {
@@ -59,21 +52,21 @@ class PackedProduct : public Action {
   PackedProduct(const GraphNode& node, const ChannelAffine& affine, const Limits& limits,
                 Device device)
       : limits_(limits) {
-    name_ = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
+    name_ = name_of(node);
     Tensor weight = borrow(node.inputs[1].constant, host_device());
     if (!is_transposed(node)) weight = transpose(weight, 0, 1);
     const std::int64_t to = weight.size(0);
     size_ = {to, weight.size(1), 1, 1};
     if (!affine.is_identity()) weight = mul(weight, reshape(affine.factors(), {to, 1}));
-    const double alpha = real_of(node, "alpha"), beta = real_of(node, "beta");
+    const double alpha = real_of(node, "alpha", 1), beta = real_of(node, "beta", 1);
     if (alpha != 1) weight = mul(weight, alpha);
-    weight_ = on(pack_convolution(reshape(weight, size_), 1), device);
+    weight_ = copy_on(pack_convolution(reshape(weight, size_), 1), device);
     Tensor bias;
-    if (node.inputs.size() > 2 && node.inputs[2].constant)
+    if (node.inputs.size() > 2 && node.inputs[2].constant && beta != 0)  // or NaN would stay
       bias =
           mul(clone(expand(flatten(borrow(node.inputs[2].constant, host_device())), {to})), beta);
     if (!affine.is_identity()) bias = affine.applied_to(bias);
-    if (bias.defined()) bias_ = on(bias, device);
+    if (bias.defined()) bias_ = copy_on(bias, device);
   }
 
   void run(std::span<Value* const> inputs, std::span<Value> results) const override {
@@ -97,19 +90,10 @@ class PackedProduct : public Action {
         fits ? reshape(contiguous(other), {1, rows, 1, to}) : Tensor(), size_, {1, 1}, {0, 0, 0, 0},
         {1, 1}, 1, finishes ? limits_.min : std::nullopt, finishes ? limits_.max : std::nullopt);
     result = reshape(result, shape);
-    if (!finishes) {  // what is added is broadcast
-      result = add(result, other);
-      if (limits_.min) result = clamp_min(result, *limits_.min);
-      if (limits_.max) result = clamp_max(result, *limits_.max);
-    }
-    results[0].tensor = result;
+    results[0].tensor = finishes ? result : finished(result, other, limits_);
   }
 
  private:
-  static Tensor on(const Tensor& tensor, Device device) {
-    return device == host_device() ? clone(tensor) : to(tensor, device);
-  }
-
   Limits limits_;
   Dims size_;  // [to, each, 1, 1]
   Tensor weight_, bias_;

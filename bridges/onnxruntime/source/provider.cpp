@@ -30,8 +30,7 @@ void note_unserved(const GraphNode& node, const std::string& why) {
   Unserved& list = unserved();
   const std::lock_guard lock(list.mutex);
   if (list.sentences.size() == 1000) list.sentences.pop_front();
-  list.sentences.push_back(node.type + (node.name.empty() ? "" : " '" + node.name + "'") + ": " +
-                           why);
+  list.sentences.push_back(name_of(node) + ": " + why);
 }
 
 // Runs of known nodes in the graph's order, which is such that no way from one to another leaves the run.

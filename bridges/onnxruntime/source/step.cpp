@@ -137,7 +137,7 @@ std::unique_ptr<Step> Step::make(const GraphNode& node, Device device, std::stri
     step->entry_ = &entry;
     step->schema_ = schema;
     step->facts_ = facts;
-    step->name_ = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
+    step->name_ = name_of(node);
     try {
       if (step->bind(node, why)) return step;
     } catch (const Error& error) {

@@ -84,7 +84,7 @@ void fuse_behind_spreading(const std::vector<GraphNode>& nodes, const Readers& r
   ChannelAffine affine(node.inputs[1].facts.shape[1]);
   take_affine(nodes, readers, taken, fused, affine);
   const Limits limits = take_limits(nodes, readers, taken, fused);
-  std::string name = node.type + (node.name.empty() ? "" : " '" + node.name + "'");
+  std::string name = name_of(node);
   fused.action = std::make_unique<SpreadProduct>(node, affine, limits, device, std::move(name));
 }
 

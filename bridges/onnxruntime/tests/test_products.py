@@ -97,6 +97,21 @@ def test_numbers_that_are_not_finite_come_out_as_they_do_there():
         numpy.testing.assert_array_equal(ours.run(None, {"x": x})[0], theirs.run(None, {"x": x})[0])
 
 
+@pytest.mark.parametrize("factors", [{"beta": 0.0}, {"alpha": float("inf")}, {"alpha": 0.0}, {"beta": float("inf")}], ids=str)
+def test_factors_of_a_gemm_that_are_none(factors):
+    """What beta 0 is multiplied with does not count, NaN neither; zeros of a matrix times an infinite alpha would be NaN."""
+    weight = numpy.ones((4, 16), numpy.float32)
+    weight[1:, ::2] = 0
+    bias = numpy.full(16, numpy.nan if factors.get("beta") == 0 else 2, numpy.float32)
+    nodes = [helper.make_node("Gemm", ["x", "w", "b"], ["y"], **factors)]
+    constants = [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(bias, "b")]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy"]
+    model = helper.make_model(helper.make_graph(nodes, "g", values[:1], values[1:], constants), ir_version=10).SerializeToString()
+    ours, theirs = unoptimized(model)
+    feeds = {"x": numpy.ones((3, 4), numpy.float32)}
+    numpy.testing.assert_array_equal(ours.run(None, feeds)[0], theirs.run(None, feeds)[0])
+
+
 def test_a_size_that_does_not_fit_is_said_with_both():
     ours, _ = sessions(product(numpy.ones((4, 40), numpy.float32)), "cpu:0")
     with pytest.raises(Exception, match=r"MatMul 'scores': the input has shape \[3, 5\]; its last dimension must be 4"):

@@ -58,7 +58,7 @@ struct MuonOptions {
   double eps = 1e-7;
   std::int64_t ns_steps = 5;
   // How the rate follows the matrix's shape: "original" (also the empty one), "match_rms_adamw", or "spectral_unclamped".
-  std::string adjust_lr_fn = "";
+  std::string adjust_lr_fn{};
   // In which dtype the momentum is made orthogonal; PyTorch's is always bf16.
   Dtype ns_dtype = bf16;
 };

@@ -14,7 +14,7 @@ struct LBFGSOptions {
   double tolerance_grad = 1e-7;
   double tolerance_change = 1e-9;
   std::int64_t history_size = 100;
-  std::string line_search_fn = "";  // or "strong_wolfe"
+  std::string line_search_fn{};  // empty, or "strong_wolfe"
   bool maximize = false;
 };
 
