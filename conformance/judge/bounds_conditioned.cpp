@@ -188,9 +188,11 @@ struct Moves {
   std::vector<double> wide, most;
 };
 
-// Where a step changes the result by as much as it has, rounding may make anything of it.
-bool is_lost(double move, double size, double largest) {
-  return move > 0.25 * size && move > 1e-3 * largest;
+// Where a step changes the result by as much as it has, rounding may make anything of it. A result that is all zeros, as of
+// a - a, has no size of its own: `most`, the move over the step, is as large as the inputs where it is their difference.
+bool is_lost(double most, double step, double size, double largest, const InputSizes& inputs) {
+  if (largest == 0) return most > 4 * inputs.largest;
+  return most * step > 0.25 * size && most * step > 1e-3 * largest;
 }
 
 void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double roundings,
@@ -237,7 +239,7 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
       out.bound[i] += 2 * unit * size * std::fabs(std::log(size));
     if (i < shifts.size()) out.bound[i] += roundings * unit * shifts[i];
     if (overflows || size >= std::min(own.overflow(), computed.overflow() / 256) ||
-        std::isnan(out.bound[i]) || is_lost(moves.most[i] * step, size, largest))
+        std::isnan(out.bound[i]) || is_lost(moves.most[i], step, size, largest, sizes))
       out.bound[i] = is_settled[i] ? 0 : HUGE_VAL;
   }
   out.rule =

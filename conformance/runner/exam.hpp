@@ -37,6 +37,9 @@ struct ExamResult {
 std::string exam_line(const ExamResult& result);
 // The matrix fault x family, in Markdown.
 std::string exam_page(const std::vector<ExamResult>& results);
+// What such a page says of an entry, as results of an earlier build; empty where it has no row. Throws std::logic_error for
+// a row that is cut short or has words for numbers.
+std::vector<ExamResult> read_exam_page(const std::string& page, const ExamEntry& entry);
 
 // What sittings of the exam found, kept as they end: FOLDER/results.jsonl, a line for each.
 class ExamResults {

@@ -319,6 +319,27 @@ class Hall {
   std::exception_ptr problem_;
 };
 
+// Where only some are chosen, those of the others as the page has them so far.
+void write_page(const Options& options, const std::vector<ExamResult>& results) {
+  std::vector<ExamResult> all;
+  const std::string before = fs::exists(options.write) ? read_whole_file(options.write) : "";
+  for (const ExamEntry& entry : read_exam(find_faults(options))) {
+    std::vector<ExamResult> of_entry;
+    std::ranges::copy_if(results, std::back_inserter(of_entry),
+                         [&](const ExamResult& each) { return each.entry.name == entry.name; });
+    if (of_entry.empty()) try {
+        of_entry = read_exam_page(before, entry);
+      } catch (const std::logic_error&) {
+        refuse(
+            "selftest: {}: the row of {} cannot be read; write the page to another place, or "
+            "choose all",
+            options.write, entry.name);
+      }
+    all.insert(all.end(), of_entry.begin(), of_entry.end());
+  }
+  write_whole_file(options.write, exam_page(all));
+}
+
 }  // namespace
 
 int run_selftest(const Options& given) {
@@ -332,7 +353,7 @@ int run_selftest(const Options& given) {
     fmt::print(stderr, "selftest: interrupted after {} of {}\n", results.size(), hall.size());
     return exit_interrupted;
   }
-  if (!options.write.empty()) write_whole_file(options.write, exam_page(results));
+  if (!options.write.empty()) write_page(options, results);
   const auto good =
       std::ranges::count_if(results, [](const ExamResult& each) { return each.good; });
   fmt::print("{} of {} as they should be\n", good, results.size());

@@ -222,6 +222,15 @@ TEST(ConformProgram, takes_what_a_workspace_left_behind_for_nobodys_fault) {
   EXPECT_EQ(run.code, 0) << run.text;
 }
 
+// Its third result is one number less the same number.
+TEST(ConformProgram, bounds_a_result_that_cancels_to_zero) {
+  const ConformFolder folder;
+  const char* name = "core:_foreach_sub_[bf16]/sample:by_scalars/transpose/own/call@3";
+  const Exited run = run_program(folder, {"repro", name, "--device", "cpu:0"});
+  EXPECT_EQ(run.code, 0) << run.text;
+  EXPECT_THAT(run.text, Not(HasSubstr("past any bound")));
+}
+
 TEST(ConformProgram, finds_the_exam_by_itself_or_says_where_it_looked) {
   const ConformFolder folder;
   const Exited found = run_program(folder, {"selftest", "--only", "exp_off", "--seeds", "1"});
@@ -238,6 +247,46 @@ TEST(ConformProgram, finds_the_exam_by_itself_or_says_where_it_looked) {
   EXPECT_NE(status, 0);
   EXPECT_THAT(read_whole_file(output),
               HasSubstr("the exam's plugin is in none of " + folder.file("lib/test_plugins")));
+}
+
+TEST(ConformProgram, writes_a_page_that_keeps_what_was_not_examined) {
+  const ConformFolder folder;
+  const std::string page = folder.file("page.md");
+  const auto examine = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "selftest");
+    words.insert(words.end(), {"--write", page});
+    return run_program(folder, words);
+  };
+  ASSERT_EQ(examine({"--only", "exp_off", "--only", "sqrt_off", "--seeds", "2"}).code, 0);
+  // And a variant, which takes longer than a test may.
+  const std::string variant =
+      "| threads: each call on a thread that is made for it | 4 of 5 | 30552 | 196.9 | "
+      "core:tril[f32]/s3x4/plain\\|own/normal/call@1 |\n";
+  const std::string before = read_whole_file(page) + variant;
+  write_whole_file(page, before);
+
+  const Exited run = examine({"--only", "exp_off", "--seeds", "1"});
+  EXPECT_EQ(run.code, 0) << run.text;
+  const std::string after = read_whole_file(page);
+  EXPECT_THAT(after, HasSubstr("| exp_off: exp is off by 1e-4 | ulp | 1 of 1 | `"));
+  EXPECT_THAT(after,
+              HasSubstr("Of the plugin as it was at this page's writing: `exp_off`. All others"));
+  EXPECT_THAT(
+      after,
+      HasSubstr("2 of 2 faults are killed by the family named with every seed; 0 of 1 benign"));
+  EXPECT_THAT(after, HasSubstr(variant));
+  for (const char* start : {"| sqrt_off: ", "| sqrt_off | "}) {
+    const std::size_t at = before.find(start);
+    EXPECT_THAT(after, HasSubstr(before.substr(at, before.find('\n', at) - at)));
+  }
+
+  std::string cut = before;
+  cut.erase(cut.find("| ulp |", cut.find("| sqrt_off: ")), std::string("| ulp ").size());
+  write_whole_file(page, cut);
+  const Exited refused = examine({"--only", "exp_off", "--seeds", "1"});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.text, HasSubstr("the row of sqrt_off cannot be read"));
+  EXPECT_EQ(read_whole_file(page), cut);
 }
 
 TEST(ConformProgram, sits_side_by_side_and_goes_on_from_what_was_found) {
