@@ -158,6 +158,22 @@ void words_chunk(uint64_t seed, uint64_t counter, uint32_t* out) {
                           out + 4 * lane);
 }
 
+// A chunk of the uniforms of f32, word / 2^8 rounded down, times 2^-24, in the order of elements.
+void uniforms_chunk(uint64_t seed, uint64_t counter, float* out) {
+  Words words;
+  philox(seed, counter, words);
+  const WordLanes d;
+  const hn::RebindToSigned<WordLanes> whole;
+  const hn::RebindToFloat<WordLanes> d_out;
+  const auto uniform = [&](int word, int lane) HWY_ATTR {
+    const auto high = hn::BitCast(whole, hn::ShiftRight<8>(hn::LoadU(d, words[word] + lane)));
+    return hn::Mul(hn::ConvertTo(d_out, high), hn::Set(d_out, 0x1p-24f));
+  };
+  for (int lane = 0; lane < lanes; lane += static_cast<int>(hn::Lanes(d)))
+    hn::StoreInterleaved4(uniform(0, lane), uniform(1, lane), uniform(2, lane), uniform(3, lane),
+                          d_out, out + 4 * lane);
+}
+
 // A chunk of normals, in the order of elements.
 void normals_chunk(uint64_t seed, uint64_t counter, double* out) {
   Words words;
@@ -186,10 +202,11 @@ namespace bp::cpu {
 namespace random {
 
 HWY_EXPORT(words_chunk);
+HWY_EXPORT(uniforms_chunk);
 HWY_EXPORT(normals_chunk);
 
 // Fills `out` chunk by chunk: make(counter, source) gives the numbers of one chunk, and
-// convert(number) an element.
+// convert(number) an element; numbers that are elements are made where they belong.
 template <class T, class Source, class Make, class Convert>
 void fill_chunks(const bp_tensor& out, uint64_t offset, Make make, Convert convert) {
   T* const to = data_of<T>(out);
@@ -197,18 +214,23 @@ void fill_chunks(const bp_tensor& out, uint64_t offset, Make make, Convert conve
   parallel_for(num_chunks, 32, [&](int64_t begin, int64_t end) {
     Source source[chunk_size];
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      make(offset + static_cast<uint64_t>(chunk * lanes), source);
+      const uint64_t counter = offset + static_cast<uint64_t>(chunk * lanes);
       const int64_t first = chunk * chunk_size;
       const int64_t count = std::min(chunk_size, out.numel - first);
+      if constexpr (std::is_same_v<T, Source>) {
+        if (count == chunk_size) {
+          make(counter, to + first);
+          continue;
+        }
+      }
+      make(counter, source);
       for (int64_t i = 0; i < count; ++i) to[first + i] = convert(source[i]);
     }
   });
 }
 
 template <class T> T uniform_from(uint32_t word) {
-  if constexpr (std::is_same_v<T, float>) {
-    return static_cast<float>(word >> 8) * 0x1p-24f;
-  } else if constexpr (std::is_same_v<T, double>) {
+  if constexpr (std::is_same_v<T, double>) {
     return static_cast<double>(word) * 0x1p-32;
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     return T(static_cast<float>(word >> 24) * 0x1p-8f);
@@ -239,14 +261,21 @@ Status run_philox(Stream, Ints, int64_t seed, int64_t offset, std::optional<Devi
 
 Status run_rand(Stream, Ints, int64_t seed, int64_t offset, std::optional<Dtype>,
                 std::optional<DeviceNumber>, Out out) {
-  const auto words = HWY_DYNAMIC_DISPATCH(words_chunk);
+  const auto key = static_cast<uint64_t>(seed), first = static_cast<uint64_t>(offset);
   visit_dtype<floating_dtypes>(out.abi().dtype, [&]<class T>(Tag<T>) {
-    fill_chunks<T, uint32_t>(
-        out.abi(), static_cast<uint64_t>(offset),
-        [&](uint64_t counter, uint32_t* source) {
-          words(static_cast<uint64_t>(seed), counter, source);
-        },
-        [](uint32_t word) { return uniform_from<T>(word); });
+    if constexpr (std::is_same_v<T, float>) {
+      const auto uniforms = HWY_DYNAMIC_DISPATCH(uniforms_chunk);
+      fill_chunks<float, float>(
+          out.abi(), first,
+          [&](uint64_t counter, float* source) { uniforms(key, counter, source); },
+          [](float value) { return value; });
+    } else {
+      const auto words = HWY_DYNAMIC_DISPATCH(words_chunk);
+      fill_chunks<T, uint32_t>(
+          out.abi(), first,
+          [&](uint64_t counter, uint32_t* source) { words(key, counter, source); },
+          [](uint32_t word) { return uniform_from<T>(word); });
+    }
   });
   return ok;
 }

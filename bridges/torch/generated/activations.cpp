@@ -31,29 +31,28 @@ Tensor gelu_backward_2(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const std::string_view approximate = arguments.text(2);
-  const bool by_tanh = approximate == "tanh";
-  return pulled_back(grad_output, self, [&](const Tensor& x) { return by_tanh ? gelu_tanh(x) : gelu(x); });
+  return derivative_of(approximate == "tanh" ? "gelu_tanh" : "gelu", grad_output, self);
 }
 
 // silu_backward
 Tensor silu_backward_3(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
-  return pulled_back(grad_output, self, [](const Tensor& x) { return silu(x); });
+  return derivative_of("silu", grad_output, self);
 }
 
 // sigmoid_backward
 Tensor sigmoid_backward_4(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor output = arguments.tensor(1);
-  return grad_output * conj((1 - output) * output);
+  return derivative_by_result("sigmoid", grad_output, output);
 }
 
 // tanh_backward
 Tensor tanh_backward_5(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor output = arguments.tensor(1);
-  return grad_output * conj(1 - output * output);
+  return derivative_by_result("tanh", grad_output, output);
 }
 
 // logit_backward
@@ -77,14 +76,14 @@ Tensor hardtanh_backward_7(const Arguments& arguments) {
 Tensor hardswish_backward_8(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
-  return pulled_back(grad_output, self, [](const Tensor& x) { return hardswish(x); });
+  return derivative_of("hardswish", grad_output, self);
 }
 
 // hardsigmoid_backward
 Tensor hardsigmoid_backward_9(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
-  return pulled_back(grad_output, self, [](const Tensor& x) { return hardsigmoid(x); });
+  return derivative_of("hardsigmoid", grad_output, self);
 }
 
 // elu
@@ -125,7 +124,7 @@ Tensor softplus_backward_13(const Arguments& arguments) {
   [[maybe_unused]] const Tensor self = arguments.tensor(1);
   [[maybe_unused]] const Scalar beta = arguments.scalar(2);
   [[maybe_unused]] const Scalar threshold = arguments.scalar(3);
-  return pulled_back(grad_output, self, [&](const Tensor& x) { return softplus(x, beta, threshold); });
+  return derivative_of("softplus", grad_output, self, beta, threshold);
 }
 
 // log_sigmoid_forward
@@ -202,8 +201,7 @@ Tensor softmax_backward_data_23(const Arguments& arguments) {
   [[maybe_unused]] const Tensor output = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(2);
   [[maybe_unused]] const Dtype input_dtype = *arguments.dtype(3);
-  const Tensor weighted = grad_output * output;
-  return cast(weighted - output * sum(weighted, dim, true), input_dtype);
+  return cast(derivative_by_result("softmax", grad_output, output, dim, std::optional<Dtype>()), input_dtype);
 }
 
 // _log_softmax_backward_data
@@ -212,7 +210,7 @@ Tensor log_softmax_backward_data_24(const Arguments& arguments) {
   [[maybe_unused]] const Tensor output = arguments.tensor(1);
   [[maybe_unused]] const std::int64_t dim = arguments.integer(2);
   [[maybe_unused]] const Dtype input_dtype = *arguments.dtype(3);
-  return cast(grad_output - exp(output) * sum(grad_output, dim, true), input_dtype);
+  return cast(derivative_by_result("log_softmax", grad_output, output, dim, std::optional<Dtype>()), input_dtype);
 }
 
 constexpr Recipe recipes[] = {

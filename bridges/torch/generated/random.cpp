@@ -145,7 +145,7 @@ std::array<Tensor, 2> native_dropout_15(const Arguments& arguments) {
   [[maybe_unused]] const bool train = arguments.boolean(2);
   if (!train || p == 0) return {copy(input), full(input.shape(), true, boolean, input.device())};
   const Tensor mask = uniform_like(input, nullptr) >= p;
-  return {where(mask, input * (p < 1 ? 1 / (1 - p) : 0.0), 0), mask};
+  return {masked_and_scaled(input, mask, p < 1 ? 1 / (1 - p) : 0.0), mask};
 }
 
 // native_dropout_backward
@@ -153,7 +153,7 @@ Tensor native_dropout_backward_16(const Arguments& arguments) {
   [[maybe_unused]] const Tensor grad_output = arguments.tensor(0);
   [[maybe_unused]] const Tensor mask = arguments.tensor(1);
   [[maybe_unused]] const double scale = arguments.real(2);
-  return grad_output * mask * scale;
+  return masked_and_scaled(grad_output, mask, scale);
 }
 
 constexpr Recipe recipes[] = {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <backplane/autograd/pull_back.hpp>
 #include <backplane/backplane.hpp>
 #include <backplane/core_ops/factors.hpp>
 
@@ -33,6 +34,21 @@ Tensor pulled_back(const Tensor& grad, const Tensor& at, const Function& functio
   set_requires_grad(leaf);
   return autograd::grad({function(leaf)}, {leaf}, {grad})[0];
 }
+// The derivative of a row by its first argument, by the row's rule alone: its call is not made.
+template <class... Arguments>
+Tensor derivative_of(std::string_view row, const Tensor& grad, const Arguments&... arguments) {
+  const bp_value args[] = {value_of(arguments)...};
+  return autograd::pull_back(*find_operator(row), args, 0, grad);
+}
+// The same by a rule that reads the row's result, and of its first argument only the shape.
+template <class... Arguments>
+Tensor derivative_by_result(std::string_view row, const Tensor& grad, const Tensor& result,
+                            const Arguments&... others) {
+  const bp_value args[] = {value_of(result), value_of(others)...};
+  return autograd::pull_back(*find_operator(row), args, 0, grad, {&result, 1});
+}
+// x where the mask is true, times the scale, and x times 0 elsewhere.
+Tensor masked_and_scaled(const Tensor& x, const Tensor& mask, double scale);
 // Throws unsupported, so that the call goes to the CPU where it may.
 [[noreturn]] void refuse(const char* op, const char* what);
 

@@ -1,6 +1,8 @@
 // Values, types, and PyTorch's numbers for words.
 #include <limits>
 
+#include <backplane/dispatcher/chain.hpp>
+
 #include "recipes/helpers.hpp"
 
 namespace bp::bridge {
@@ -48,6 +50,19 @@ std::int64_t highest_whole(Dtype dtype) {
 
 Tensor uniform_like(const Tensor& like, Generator* generator) {
   return rand(like.shape(), computed_dtype(like), like.device(), generator);
+}
+
+// In one pass where the device has a kernel for the chain. Times 0, as PyTorch's masks are: NaN and infinities stay NaN.
+Tensor masked_and_scaled(const Tensor& x, const Tensor& mask, double scale) {
+  using From = ChainInput;
+  static Operator &mul = *find_operator("mul"), &where = *find_operator("where");
+  static const ChainStep steps[] = {{&mul, {From::argument(0), From::number_argument(2)}},
+                                    {&mul, {From::argument(0), From::number(0.0)}},
+                                    {&where, {From::argument(1), From::step(0), From::step(1)}}};
+  static const Chain chain = join(steps);
+  const Scalar factor(scale);
+  bp_value args[] = {value_of(x), value_of(mask), value_of(factor)};
+  return call_chain(chain, args, 3);
 }
 
 std::int64_t wrapped(std::int64_t dim, std::int64_t ndim) {

@@ -1,5 +1,7 @@
-// Attention by the row native_attention, which computes in blocks. PyTorch asks the device which way a call goes, and otherwise
-// composes it of matrices of scores.
+// Attention by the row native_attention, which computes in blocks, or by a recipe that drops scores. PyTorch asks the device which
+// way a call goes, and otherwise composes it of matrices of scores.
+#include "recipes/attention.hpp"
+
 #include <ATen/ATen.h>
 #include <ATen/TensorSubclassLikeUtils.h>
 #include <ATen/native/transformers/attention.h>
@@ -22,11 +24,13 @@ bool suits_rows(const at::Tensor& query, const at::Tensor& key, const at::Tensor
     if (each->is_nested() || each->layout() != c10::kStrided || each->dim() != 4 ||
         each->sym_numel() == 0 || each->scalar_type() != query.scalar_type())
       return false;
-  if (!query.is_floating_point() || dropout_p != 0) return false;
+  const bool is_wide = query.scalar_type() == at::kFloat || query.scalar_type() == at::kDouble;
+  if (!query.is_floating_point() || (dropout_p != 0 && !is_wide)) return false;
   if (mask && mask->defined() && (mask->requires_grad() || mask->dim() > 4)) return false;
   const c10::SymInt own = key.sym_size(1), heads = query.sym_size(1);
   return query.sym_size(0) == key.sym_size(0) && query.sym_size(0) == value.sym_size(0) &&
-         own == value.sym_size(1) && (enable_gqa ? heads % own == 0 : heads == own) &&
+         own == value.sym_size(1) &&
+         (enable_gqa && dropout_p == 0 ? heads % own == 0 : heads == own) &&
          query.sym_size(3) == key.sym_size(3) && key.sym_size(2) == value.sym_size(2);
 }
 
@@ -69,11 +73,28 @@ using Found = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::Sy
 Found attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                 const std::optional<at::Tensor>& mask, double dropout_p, bool is_causal, bool,
                 std::optional<double> scale) {
-  TORCH_CHECK(suits_rows(query, key, value, mask, dropout_p, true),
-              "_scaled_dot_product_fused_attention_overrideable: Backplane's row takes query, key "
-              "and value with 4 dimensions, a mask that needs no gradient, and no dropout; call "
-              "scaled_dot_product_attention");
+  TORCH_CHECK(
+      suits_rows(query, key, value, mask, dropout_p, true),
+      "_scaled_dot_product_fused_attention_overrideable: Backplane's row takes query, key "
+      "and value with 4 dimensions and a mask that needs no gradient, and with dropout float32 "
+      "or float64; call scaled_dot_product_attention");
   return with_memory([&] {
+    if (dropout_p != 0) {
+      const Heads heads{borrow(query), borrow(key), borrow(value)};
+      const DroppedAttention found =
+          attention_with_dropout(heads, mask_of(mask.value_or(at::Tensor()), query, key), dropout_p,
+                                 is_causal, factor_of(query, scale));
+      // Backward gets the scores in place of their logarithms' sums, and what was kept in place of how it was drawn.
+      return Found{lend(found.result),
+                   lend(found.scores),
+                   {},
+                   {},
+                   query.size(2),
+                   key.size(2),
+                   {},
+                   lend(found.kept),
+                   {}};
+    }
     static Operator& row = *find_operator(attention_operators[0].second);
     const Tensor q = borrow(query), k = borrow(key), v = borrow(value);
     const Tensor bias = mask_of(mask.value_or(at::Tensor()), query, key);
@@ -94,12 +115,20 @@ Gradients attention_backward(const at::Tensor& grad, const at::Tensor& query, co
                              const at::Tensor& value, const at::Tensor& mask,
                              std::array<bool, 4> needed, const at::Tensor& result,
                              const at::Tensor& logsumexp, const at::Tensor&, const at::Tensor&,
-                             c10::SymInt, c10::SymInt, double, bool is_causal, const at::Tensor&,
-                             const at::Tensor&, std::optional<double> scale) {
+                             c10::SymInt, c10::SymInt, double dropout_p, bool is_causal,
+                             const at::Tensor&, const at::Tensor& kept,
+                             std::optional<double> scale) {
   if (!grad.defined()) return {};
   TORCH_CHECK(!needed[3],
               "_scaled_dot_product_fused_attention_overrideable: no gradient of a mask");
   return with_memory([&] {
+    if (dropout_p != 0) {
+      const Heads heads{borrow(query), borrow(key), borrow(value)};
+      const Triple found = attention_with_dropout_gradients(borrow(grad), heads,
+                                                            {{}, borrow(logsumexp), borrow(kept)},
+                                                            dropout_p, factor_of(query, scale));
+      return Gradients{lend(found[0]), lend(found[1]), lend(found[2]), {}};
+    }
     static Operator& row = *find_operator(attention_operators[1].second);
     const Tensor q = borrow(query), k = borrow(key), v = borrow(value), g = borrow(grad);
     const Tensor bias = mask_of(mask, query, key), by_logsumexp;

@@ -166,6 +166,70 @@ def test_attention_goes_to_the_rows_and_where_they_fall_short_to_products(strict
     assert "attention" not in backplane_torch.calls()
 
 
+DROPPING = {  # as ATTENTION: what drops its scores by the recipe
+    "plain": ATTENTION["plain"],
+    "causal": ATTENTION["causal"],
+    "scaled": ATTENTION["scaled"],
+    "truth values, none for one query": ATTENTION["truth values, none for one query"],
+    "numbers to add": ATTENTION["numbers to add"],
+    "one row of truth values": ((2, 4, 9, 8), (2, 4, 7, 8), ((2, 1, 1, 7), True), {}),
+}
+
+
+@pytest.mark.parametrize("name", DROPPING)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_attention_that_drops_is_that_of_float64_with_what_was_kept(name, dtype, device, strict):
+    queries, keys, mask, more = DROPPING[name]
+    torch.manual_seed(0)
+    parts = [torch.randn(shape, dtype=torch.float64) for shape in (queries, keys, keys)]
+    bias = None
+    if mask is not None:
+        bias = torch.randn(mask[0], dtype=torch.float64)
+        bias = bias > -0.5 if mask[1] else bias
+        if mask[1]:
+            bias[0, :, min(3, mask[0][2] - 1)] = False
+    weights = torch.randn(queries, dtype=torch.float64)
+
+    def on_device(value):
+        query, key, _ = (each.to(device, dtype).requires_grad_() for each in parts)
+        value = value.to(device, dtype).requires_grad_()
+        there = None if bias is None else bias.to(device, torch.bool if mask[1] else dtype)
+        torch.manual_seed(1)  # drops the same each time
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, there, 0.3, **more), (query, key, value)
+
+    length = keys[2]
+    kept = on_device(torch.eye(length, dtype=torch.float64).expand(*keys[:2], length, length))[0].detach().cpu() != 0
+    result, there = on_device(parts[2])
+    found = [result, *torch.autograd.grad(result, there, weights.to(device, dtype))]
+
+    query, key, value = (each.requires_grad_() for each in parts)
+    scores = query @ key.mT * more.get("scale", query.shape[-1] ** -0.5)
+    hidden = torch.zeros_like(scores, dtype=torch.bool)
+    if more.get("is_causal"):
+        hidden = torch.ones_like(scores, dtype=torch.bool).triu(1)
+    elif bias is not None and mask[1]:
+        hidden = ~bias.expand_as(scores)
+    elif bias is not None:
+        scores = scores + bias
+    shares = torch.nn.functional.softmax(scores.masked_fill(hidden, -1e300), -1)
+    expected = (shares * kept / 0.7) @ value
+    assert not kept[hidden].any()
+    assert 0.5 < kept[~hidden].double().mean() < 0.9
+    for one, other in zip(found, [expected, *torch.autograd.grad(expected, (query, key, value), weights)], strict=True):
+        torch.testing.assert_close(one.detach().cpu().double(), other, rtol=0, atol=1e-5 if dtype == torch.float32 else 1e-12)
+
+
+def test_dropout_keeps_nan_and_scales_what_it_keeps(device, strict):
+    torch.manual_seed(0)
+    x = torch.full((1000,), 2.0, device=device)
+    x[::2] = float("nan")
+    found = torch.nn.functional.dropout(x.requires_grad_(), 0.5)
+    (slope,) = torch.autograd.grad(found, x, torch.full_like(x, 3.0))
+    assert found[::2].isnan().all() and set(found[1::2].tolist()) == {0, 4}
+    assert set(slope.tolist()) == {0, 6} and 0.4 < (slope.cpu() != 0).double().mean() < 0.6
+    assert torch.equal(slope[1::2].cpu() != 0, found[1::2].cpu() != 0)
+
+
 MISUSES = {
     "elements of the target that share a place": lambda x: x[:1].expand(4, 3).add_(1),
     "a result over elements that share a place": lambda x: torch.add(x, 1, out=x[:1].expand(4, 3)),
