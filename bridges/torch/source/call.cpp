@@ -7,6 +7,7 @@
 #include <c10/core/DefaultDtype.h>
 
 #include "devices.hpp"
+#include "fallback.hpp"
 #include "hooks.hpp"
 #include "tensors.hpp"
 
@@ -81,16 +82,9 @@ class Values {
   }
 
   void put_scalar(bp_value& value, const c10::Scalar& scalar, std::size_t place) {
-    if (scalar.isComplex()) {
-      complex_.push_back({place, scalars_.size()});
-      scalars_.push_back(Scalar(std::complex<double>(scalar.toComplexDouble())));
-    } else if (scalar.isBoolean()) {
-      value = value_of(scalar.toBool());
-    } else if (scalar.isIntegral(false)) {
-      value = value_of(scalar.isUnsigned() ? Scalar(scalar.toUInt64()) : Scalar(scalar.toLong()));
-    } else {
-      value = value_of(scalar.toDouble());
-    }
+    if (put_number(value, scalar)) return;
+    complex_.push_back({place, scalars_.size()});
+    scalars_.push_back(Scalar(std::complex<double>(scalar.toComplexDouble())));
   }
 
   bool read_slot(const Slot& slot, const c10::IValue* stack, std::size_t place) {
@@ -309,15 +303,6 @@ at::Tensor lend_result(const Values& values, const Tensor& result) {
   return lend(result);
 }
 
-// What whole numbers become where a result has to be real: PyTorch's choice, which a program may change at any time.
-void take_default_dtype() {
-  static std::atomic<c10::ScalarType> last{c10::ScalarType::Float};
-  const c10::ScalarType now = c10::get_default_dtype_as_scalartype();
-  if (now == last.load(std::memory_order_relaxed)) return;
-  if (const std::optional<Dtype> dtype = dtype_of(now)) set_default_dtype(*dtype);
-  last.store(now, std::memory_order_relaxed);
-}
-
 bool run(const Plan& plan, torch::jit::Stack& stack, std::string& why) {
   take_default_dtype();
   const std::size_t first = stack.size() - static_cast<std::size_t>(plan.num_arguments);
@@ -356,8 +341,7 @@ bool run(const Plan& plan, torch::jit::Stack& stack, std::string& why) {
   return true;
 }
 
-}  // namespace
-
+// False, and nothing has changed, where the target does not take this call; `why` says it then.
 bool run_plan(const Plan& plan, torch::jit::Stack& stack, std::string& why) {
   try {
     return run(plan, stack, why);
@@ -372,6 +356,35 @@ bool run_plan(const Plan& plan, torch::jit::Stack& stack, std::string& why) {
       default: TORCH_CHECK(false, error.what());
     }
   }
+}
+
+}  // namespace
+
+void serve_call(const std::vector<Plan>& plans, const c10::OperatorHandle& op,
+                torch::jit::Stack* stack) {
+  std::string why;
+  for (const Plan& plan : plans)
+    if (run_plan(plan, *stack, why)) return;
+  run_on_cpu(op, stack, why);
+}
+
+void take_default_dtype() {
+  static std::atomic<c10::ScalarType> last{c10::ScalarType::Float};
+  const c10::ScalarType now = c10::get_default_dtype_as_scalartype();
+  if (now == last.load(std::memory_order_relaxed)) return;
+  if (const std::optional<Dtype> dtype = dtype_of(now)) set_default_dtype(*dtype);
+  last.store(now, std::memory_order_relaxed);
+}
+
+bool put_number(bp_value& value, const c10::Scalar& number) {
+  if (number.isComplex()) return false;
+  if (number.isBoolean())
+    value = value_of(number.toBool());
+  else if (number.isIntegral(false))
+    value = value_of(number.isUnsigned() ? Scalar(number.toUInt64()) : Scalar(number.toLong()));
+  else
+    value = value_of(number.toDouble());
+  return true;
 }
 
 }  // namespace bp::bridge

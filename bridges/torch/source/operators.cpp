@@ -13,17 +13,14 @@
 #include <backplane/dispatcher/registry.hpp>
 
 #include "call.hpp"
-#include "fallback.hpp"
+#include "direct.hpp"
 
 namespace bp::bridge {
 namespace {
 
 struct Kernel final : c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-    std::string why;
-    for (const Plan& plan : *plans)
-      if (run_plan(plan, *stack, why)) return;
-    run_on_cpu(op, stack, why);
+    serve_call(*plans, op, stack);
   }
   // Tried in this order. Kept elsewhere, where more are added until all targets have been looked at.
   const std::vector<Plan>* plans = nullptr;
@@ -119,6 +116,10 @@ void serve(torch::Library& library, const Overloads& overloads, const Target& ta
       std::vector<Plan>& plans = served()[name];
       plans.push_back(std::move(*plan));
       if (is_served) continue;
+      if (std::optional<torch::CppFunction> direct = direct_kernel(op, plans)) {
+        library.impl(name.c_str(), std::move(*direct));
+        continue;
+      }
       auto kernel = std::make_unique<Kernel>();
       kernel->plans = &plans;
       library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));

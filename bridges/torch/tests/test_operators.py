@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import backplane_torch
 import pytest
@@ -115,6 +116,58 @@ def test_conjugate_and_negative_views_are_read_and_written():
     copy = torch.zeros(2, dtype=torch.complex64, device="backplane")
     copy.conj().copy_(there)
     assert torch.equal(copy.cpu(), values.conj())
+
+
+def elementwise_arguments(random):
+    """Two tensors of any dtypes and layouts, or a number for the second, and more arguments by name."""
+    is_complex = random.random() < 0.3  # PyTorch has a complex type for bfloat16, which is not one of ours
+    dtypes = [torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool] + [torch.complex64 if is_complex else torch.bfloat16] * 2
+
+    def tensor():
+        dtype = random.choice(dtypes)
+        values = torch.tensor([random.choice([0, 1, 2, 3, 5]) for _ in range(12)]).to(dtype).reshape(3, 4)
+        lays = [lambda x: x, lambda x: x.t().contiguous().t(), lambda x: x[:1], lambda x: x[:, ::2], lambda x: x[0, 0], lambda x: x[:0],
+                lambda x: x[:1].expand(3, 4), lambda x: x.conj(), lambda x: torch._neg_view(x) if dtype.is_floating_point else x]  # fmt: skip
+        return random.choice(lays)(values)
+
+    second = random.choice([tensor, tensor, tensor, lambda: 2, lambda: 2.5, lambda: True, lambda: 1j if is_complex else 3, lambda: torch.tensor(3.0)])()
+    return tensor(), second, random.choice([{}, {}, {"alpha": 2}, {"alpha": 0.5}, {"alpha": 1j if is_complex else 3}])
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "maximum", "eq", "logical_and", "bitwise_or", "atan2", "neg", "abs", "exp", "relu"])
+def test_elementwise_calls_give_and_raise_what_they_do_on_the_cpu(name, strict):
+    random = Random(name)
+    raised = 0
+    for trial in range(120):
+        first, second, more = elementwise_arguments(random)
+        if name == "sub" and (second is True or torch.bool in (first.dtype, getattr(second, "dtype", None))):
+            continue  # PyTorch refuses it, to hint at masks
+        in_place = trial % 3 == 0 and hasattr(torch.Tensor, name + "_")
+        stays = random.random() < 0.3  # the second stays on the CPU
+
+        def call(move):
+            a = move(first)
+            b = second if stays or not isinstance(second, torch.Tensor) else move(second)
+            others = [] if name in ("neg", "abs", "exp", "relu") else [b]
+            named = more if name in ("add", "sub") else {}
+            return getattr(a, name + "_" * in_place)(*others, **named), a
+
+        try:
+            expected = call(lambda x: torch._neg_view(x.neg()) if x.is_neg() else x.clone(memory_format=torch.preserve_format))
+        except (RuntimeError, TypeError):
+            raised += 1
+            with pytest.raises((RuntimeError, TypeError)):
+                call(lambda x: x.to("backplane"))
+            continue
+        try:
+            found = call(lambda x: x.to("backplane"))
+        except RuntimeError as error:
+            on_two = stays and isinstance(second, torch.Tensor) and second.dim() > 0 and "same device" in str(error)
+            assert on_two, (first, second, more, error)
+            continue
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one.cpu(), other, equal_nan=True, check_stride=False)
+    assert raised < 110
 
 
 ATTENTION = {  # (shape of queries, of keys and values, shape of the mask and whether it is of truth values, more arguments)
