@@ -13,6 +13,7 @@ namespace {
 
 struct Found {
   std::vector<Device> devices;
+  std::vector<const DeviceRecord*> records;  // no plugin is unloaded while PyTorch has its devices
   std::array<c10::DeviceIndex, max_devices> index{};
 };
 
@@ -23,6 +24,7 @@ Found find_devices() {
     if (!record->backend || found.devices.size() >= 127) continue;  // meta; an index is an int8_t
     found.index[record->device.number] = static_cast<c10::DeviceIndex>(found.devices.size());
     found.devices.push_back(record->device);
+    found.records.push_back(record);
   }
   return found;
 }
@@ -52,6 +54,11 @@ Device device_at(c10::DeviceIndex index) {
 
 c10::DeviceIndex index_of(Device device) {
   return found().index[device.number];
+}
+
+bool is_open(c10::DeviceIndex index) {
+  return index >= 0 && index < num_devices() &&
+         found().records[static_cast<std::size_t>(index)]->opened.load(std::memory_order_acquire);
 }
 
 c10::DeviceIndex current_index() noexcept {

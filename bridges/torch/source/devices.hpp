@@ -20,6 +20,8 @@ inline c10::DeviceIndex num_devices() {
 // Throws c10::Error with the number of devices for an index that is none; -1 is the thread's current device.
 Device device_at(c10::DeviceIndex index);
 c10::DeviceIndex index_of(Device device);
+// Was it used, and not lost since? PyTorch's backward asks all those for their streams, which opens a device, or fails.
+bool is_open(c10::DeviceIndex index);
 inline c10::Device torch_device(Device device) {
   return {device_type, index_of(device)};
 }

@@ -62,7 +62,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return num_devices() > 0; }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
-    return index >= 0 && index < num_devices() && registered_devices().size() > 0;
+    return is_open(index);
   }
   void init() const override { devices(); }
   c10::DeviceIndex deviceCount() const override { return num_devices(); }

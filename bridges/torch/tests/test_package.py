@@ -1,10 +1,12 @@
 """What a program does with devices, memory, streams, files and mistakes."""
 
 import gc
+import os
 import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import backplane_torch
 import models
@@ -246,3 +248,45 @@ def test_a_process_ends_well_whatever_it_did_first(program):
     )
     assert done.returncode == (1 if PROGRAMS[program] == "there are" else 0), done.stderr
     assert PROGRAMS[program] in done.stdout + done.stderr
+
+
+LOSES = """
+import torch, backplane_torch
+names = backplane_torch.devices()
+x = torch.ones(3).to(torch.device("backplane", names.index("evil:0")))
+said = []
+for _ in range(5):
+    try:
+        (x + x).cpu()
+    except RuntimeError as error:
+        said.append(f"{type(error).__name__}: {error}")
+print(len(said), said[0], said[-1], sep="\\n")
+y = torch.ones(3, device=torch.device("backplane", names.index("cpu:0")), requires_grad=True)
+(y * y).sum().backward()
+print(y.grad.tolist(), (torch.ones(2) * 3).tolist())
+"""
+
+
+def output_beside(tmp_path, evil, program):
+    """Of a program that finds a backend besides which is wrong in this way (tests/plugins/evil), from its third call on."""
+    for file in ("evil.json", "libbackplane_evil.so"):
+        (tmp_path / file).symlink_to(Path("lib/test_plugins", file).absolute())
+    path = f"{tmp_path}:{Path('lib/backplane').absolute()}"
+    environment = {**os.environ, "BACKPLANE_PLUGIN_PATH": path, "BACKPLANE_EVIL": evil, "BACKPLANE_EVIL_N": "3"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_lost_device_is_an_exception_and_all_else_goes_on(tmp_path):
+    count, first, last, works = output_beside(tmp_path, "device_lost_on_n", LOSES)
+    assert int(count) >= 2 and first.startswith("RuntimeError: ") and "the device fell off the bus" in first
+    assert "evil:0: is lost since an earlier error" in last
+    assert works == "[2.0, 2.0, 2.0] [3.0, 3.0]"
+
+
+def test_backward_leaves_devices_alone_that_nobody_uses(tmp_path):
+    lines = LOSES.splitlines()
+    begin = next(place for place, line in enumerate(lines) if line.startswith("y = "))
+    program = "\n".join(lines[:3] + ["assert 'evil:0' in names"] + lines[begin:])
+    assert output_beside(tmp_path, "open_fails", program) == ["[2.0, 2.0, 2.0] [3.0, 3.0]"]
