@@ -170,7 +170,8 @@ struct CommandLine {
                "Only these faults or variants (repeatable)");
     selftest->add_flag("--matrix", options.whole_matrix,
                        "Do not stop at the first kill: every family's");
-    add_option(selftest, "--write", options.write, "PATH", "The matrix as a page; what is not chosen stays there");
+    add_option(selftest, "--write", options.write, "PATH",
+               "The matrix as a page; what is not chosen stays there");
     selftest
         ->add_option("--at-once", options.at_once,
                      "Faults and variants side by side; they share the workers")

@@ -25,12 +25,13 @@ def _load():
         )
     torch.utils.rename_privateuse1_backend("backplane")
     torch.ops.load_library(str(folder / "libbackplane_torch.so"))
-    from . import collectives, device_module, refusals
+    from . import collectives, device_module, ending, refusals
 
     torch._register_device_module("backplane", device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     refusals.refuse_inductor()
     collectives.register()
+    ending.register()
 
 
 def devices():

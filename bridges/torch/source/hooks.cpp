@@ -61,9 +61,7 @@ class TorchGenerator final : public c10::GeneratorImpl {
 struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return num_devices() > 0; }
-  bool hasPrimaryContext(c10::DeviceIndex index) const override {
-    return is_open(index);
-  }
+  bool hasPrimaryContext(c10::DeviceIndex index) const override { return is_open(index); }
   void init() const override { devices(); }
   c10::DeviceIndex deviceCount() const override { return num_devices(); }
   void setCurrentDevice(c10::DeviceIndex index) const override {

@@ -12,6 +12,7 @@ import backplane_torch
 import models
 import pytest
 import torch
+from backplane_torch import ending
 
 
 def test_devices_are_those_of_all_makers():
@@ -231,7 +232,14 @@ def test_a_thousand_steps_leak_nothing(strict):
     assert torch.backplane.memory_allocated() == before
 
 
+def test_the_end_waits_for_the_threads_of_backward():
+    (torch.ones(3, device="backplane", requires_grad=True) * 2).sum().backward()
+    ending.wait_for_backward()
+    assert set(ending.backward_states()) == {"S"}
+
+
 PROGRAMS = {  # each the first thing that a process does
+    "(torch.ones(3, device='backplane', requires_grad=True) * 2).sum().backward(); print('went back')": "went back",
     "torch.ones(1, device='backplane:99')": "there are",
     "torch.Stream('backplane:50')": "there are",
     "torch.Generator(device='backplane:77')": "there are",
