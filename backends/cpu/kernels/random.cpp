@@ -155,7 +155,7 @@ void words_chunk(uint64_t seed, uint64_t counter, uint32_t* out) {
   for (int lane = 0; lane < lanes; lane += static_cast<int>(hn::Lanes(d)))
     hn::StoreInterleaved4(hn::LoadU(d, words[0] + lane), hn::LoadU(d, words[1] + lane),
                           hn::LoadU(d, words[2] + lane), hn::LoadU(d, words[3] + lane), d,
-                          out + 4 * lane);
+                          out + ptrdiff_t{4} * lane);
 }
 
 // A chunk of the uniforms of f32, word / 2^8 rounded down, times 2^-24, in the order of elements.
@@ -171,7 +171,7 @@ void uniforms_chunk(uint64_t seed, uint64_t counter, float* out) {
   };
   for (int lane = 0; lane < lanes; lane += static_cast<int>(hn::Lanes(d)))
     hn::StoreInterleaved4(uniform(0, lane), uniform(1, lane), uniform(2, lane), uniform(3, lane),
-                          d_out, out + 4 * lane);
+                          d_out, out + ptrdiff_t{4} * lane);
 }
 
 // A chunk of normals, in the order of elements.
