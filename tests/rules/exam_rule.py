@@ -24,7 +24,7 @@ def judge_page(exam, page):
     """The same of the page."""
     there = [entry.get("fault") or entry["variant"] for entry in exam["faults"] + exam["variants"]]
     written = re.findall(r"^\| ([a-z0-9_]+): .* \| \d+ of \d+ \|", page, re.MULTILINE)
-    return ([f"{name} is in no row; run the whole exam again" for name in there if name not in written] +
+    return ([f"{name} is in no row: backplane conform selftest --only {name} --seeds 5 --write docs/conformance_exam.md" for name in there if name not in written] +
             [f"{name} is neither a fault nor a variant" for name in written if name not in there])
 
 
