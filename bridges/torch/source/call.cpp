@@ -346,15 +346,8 @@ bool run_plan(const Plan& plan, torch::jit::Stack& stack, std::string& why) {
   try {
     return run(plan, stack, why);
   } catch (const Error& error) {
-    switch (error.error_class()) {
-      case ErrorClass::bad_argument:
-      case ErrorClass::unsupported:
-        if (error.is_late()) throw;
-        why = error.what();
-        return false;
-      case ErrorClass::out_of_memory: TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
-      default: TORCH_CHECK(false, error.what());
-    }
+    why = refusal_of(error);
+    return false;
   }
 }
 
@@ -366,6 +359,17 @@ void serve_call(const std::vector<Plan>& plans, const c10::OperatorHandle& op,
   for (const Plan& plan : plans)
     if (run_plan(plan, *stack, why)) return;
   run_on_cpu(op, stack, why);
+}
+
+std::string refusal_of(const Error& error) {
+  switch (error.error_class()) {
+    case ErrorClass::bad_argument:
+    case ErrorClass::unsupported:
+      if (error.is_late()) throw;
+      return error.what();
+    case ErrorClass::out_of_memory: TORCH_CHECK_WITH(OutOfMemoryError, false, error.what());
+    default: TORCH_CHECK(false, error.what());
+  }
 }
 
 void take_default_dtype() {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_slots = 6;
 
-struct Arguments {
+struct Given {
   std::array<const at::Tensor*, 2> tensors;
   std::size_t num_tensors;
   const c10::Scalar* number;  // behind them, or null
@@ -28,7 +28,7 @@ class Direct {
  public:
   Direct(const c10::OperatorHandle& op, const std::vector<Plan>& plans) : op_(op), plans_(plans) {}
 
-  at::Tensor call(const Arguments& given) const {
+  at::Tensor call(const Given& given) const {
     at::Tensor result;
     const bool done = try_call(given, [&](Operator& row, bp_value* args, std::uint32_t count,
                                           std::span<const Tensor> tensors) {
@@ -41,7 +41,7 @@ class Direct {
     return done ? result : by_stack(given);
   }
 
-  at::Tensor& call_in_place(at::Tensor& self, const Arguments& given) const {
+  at::Tensor& call_in_place(at::Tensor& self, const Given& given) const {
     const bool done = try_call(given, [&](Operator& row, bp_value* args, std::uint32_t count,
                                           std::span<const Tensor> tensors) {
       at::assert_no_internal_overlap(self);
@@ -53,8 +53,8 @@ class Direct {
   }
 
  private:
-  // What throws here throws again by the stack, where PyTorch is told.
-  template <class Make> bool try_call(const Arguments& given, const Make& make) const {
+  // False: the stack's way may take it, and says why where it does not.
+  template <class Make> bool try_call(const Given& given, const Make& make) const {
     for (std::size_t i = 0; i < given.num_tensors; ++i)
       if (!is_plain(*given.tensors[i], given.tensors[0]->device())) return false;
     take_default_dtype();
@@ -75,12 +75,13 @@ class Direct {
       }
       return make(*plan.target->op, values.data(), static_cast<std::uint32_t>(plan.slots.size()),
                   std::span<const Tensor>(tensors.data(), given.num_tensors));
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      refusal_of(error);
       return false;
     }
   }
 
-  at::Tensor by_stack(const Arguments& given) const {
+  at::Tensor by_stack(const Given& given) const {
     torch::jit::Stack stack;
     for (std::size_t i = 0; i < given.num_tensors; ++i) stack.emplace_back(*given.tensors[i]);
     if (given.number) stack.emplace_back(*given.number);

@@ -298,3 +298,21 @@ def test_backward_leaves_devices_alone_that_nobody_uses(tmp_path):
     begin = next(place for place, line in enumerate(lines) if line.startswith("y = "))
     program = "\n".join(lines[:3] + ["assert 'evil:0' in names"] + lines[begin:])
     assert output_beside(tmp_path, "open_fails", program) == ["[2.0, 2.0, 2.0] [3.0, 3.0]"]
+
+
+FAILS_ONCE = """
+import torch, backplane_torch
+x = torch.ones(3).to(torch.device("backplane", backplane_torch.devices().index("evil:0")))
+said = []
+for call in [lambda: x + x, lambda: x.add_(x)] * 4:
+    try:
+        call()
+    except RuntimeError as error:
+        said.append(str(error))
+print(len(said), x.cpu().tolist(), said[0])
+"""
+
+
+def test_an_error_of_a_kernel_is_told_once_and_the_call_not_made_again(tmp_path):
+    (line,) = output_beside(tmp_path, "kernel_fails_on_n", FAILS_ONCE)
+    assert line.startswith("1 [16.0, 16.0, 16.0] ") and "the kernel broke" in line  # the third call of eight
