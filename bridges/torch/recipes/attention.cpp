@@ -22,7 +22,7 @@ Tensor scaled_and_biased(const Tensor& scores, double scale, const Tensor& bias)
   static const ChainStep steps[] = {
       {find_operator("mul"), {ChainInput::argument(0), ChainInput::number_argument(2)}},
       {find_operator("add"), {ChainInput::step(0), ChainInput::argument(1)}}};
-  static const Chain chain = join(steps);
+  static const Chain& chain = *new Chain(join(steps));  // held as long as the process
   const Scalar factor(scale);
   bp_value args[] = {value_of(scores), value_of(bias), value_of(factor)};
   return call_chain(chain, args, 3);

@@ -59,7 +59,7 @@ Tensor masked_and_scaled(const Tensor& x, const Tensor& mask, double scale) {
   static const ChainStep steps[] = {{&mul, {From::argument(0), From::number_argument(2)}},
                                     {&mul, {From::argument(0), From::number(0.0)}},
                                     {&where, {From::argument(1), From::step(0), From::step(1)}}};
-  static const Chain chain = join(steps);
+  static const Chain& chain = *new Chain(join(steps));  // held as long as the process
   const Scalar factor(scale);
   bp_value args[] = {value_of(x), value_of(mask), value_of(factor)};
   return call_chain(chain, args, 3);

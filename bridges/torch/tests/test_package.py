@@ -240,6 +240,7 @@ def test_the_end_waits_for_the_threads_of_backward():
 
 PROGRAMS = {  # each the first thing that a process does
     "(torch.ones(3, device='backplane', requires_grad=True) * 2).sum().backward(); print('went back')": "went back",
+    "x = torch.ones(1, 1, 3, 4, device='backplane'); print(F.scaled_dot_product_attention(x, x, x, x[..., :1].mT, 0.5).shape)": "[1, 1, 3, 4]",
     "torch.ones(1, device='backplane:99')": "there are",
     "torch.Stream('backplane:50')": "there are",
     "torch.Generator(device='backplane:77')": "there are",
@@ -252,7 +253,7 @@ PROGRAMS = {  # each the first thing that a process does
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_process_ends_well_whatever_it_did_first(program):
     done = subprocess.run(
-        [sys.executable, "-c", f"import atexit, os, sys, torch, backplane_torch\n{program}"], capture_output=True, text=True
+        [sys.executable, "-c", f"import atexit, os, sys, torch, backplane_torch\nimport torch.nn.functional as F\n{program}"], capture_output=True, text=True
     )
     assert done.returncode == (1 if PROGRAMS[program] == "there are" else 0), done.stderr
     assert PROGRAMS[program] in done.stdout + done.stderr
