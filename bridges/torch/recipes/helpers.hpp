@@ -34,18 +34,24 @@ Tensor pulled_back(const Tensor& grad, const Tensor& at, const Function& functio
   set_requires_grad(leaf);
   return autograd::grad({function(leaf)}, {leaf}, {grad})[0];
 }
+// Two tensors in one shape and dtype, as PyTorch's derivatives take them in any that promote and broadcast.
+Pair made_alike(const Tensor& first, const Tensor& second);
+
 // The derivative of a row by its first argument, by the row's rule alone: its call is not made.
-template <class... Arguments>
-Tensor derivative_of(std::string_view row, const Tensor& grad, const Arguments&... arguments) {
-  const bp_value args[] = {value_of(arguments)...};
-  return autograd::pull_back(*find_operator(row), args, 0, grad);
+template <class... Others>
+Tensor derivative_of(std::string_view row, const Tensor& grad, const Tensor& input,
+                     const Others&... others) {
+  const auto [weights, at] = made_alike(grad, input);
+  const bp_value args[] = {value_of(at), value_of(others)...};
+  return autograd::pull_back(*find_operator(row), args, 0, weights);
 }
 // The same by a rule that reads the row's result, and of its first argument only the shape.
-template <class... Arguments>
+template <class... Others>
 Tensor derivative_by_result(std::string_view row, const Tensor& grad, const Tensor& result,
-                            const Arguments&... others) {
-  const bp_value args[] = {value_of(result), value_of(others)...};
-  return autograd::pull_back(*find_operator(row), args, 0, grad, {&result, 1});
+                            const Others&... others) {
+  const auto [weights, at] = made_alike(grad, result);
+  const bp_value args[] = {value_of(at), value_of(others)...};
+  return autograd::pull_back(*find_operator(row), args, 0, weights, {&at, 1});
 }
 // x where the mask is true, times the scale, and x times 0 elsewhere.
 Tensor masked_and_scaled(const Tensor& x, const Tensor& mask, double scale);

@@ -2,6 +2,8 @@
 #include <limits>
 
 #include <backplane/dispatcher/chain.hpp>
+#include <backplane/tensor/promotion.hpp>
+#include <backplane/tensor/shape.hpp>
 
 #include "recipes/helpers.hpp"
 
@@ -50,6 +52,19 @@ std::int64_t highest_whole(Dtype dtype) {
 
 Tensor uniform_like(const Tensor& like, Generator* generator) {
   return rand(like.shape(), computed_dtype(like), like.device(), generator);
+}
+
+Pair made_alike(const Tensor& first, const Tensor& second) {
+  Dtype dtype =
+      promote(first.dtype(), second.dtype());  // a number without dimensions decides nothing
+  if (first.ndim() == 0 && second.ndim() != 0) dtype = second.dtype();
+  if (second.ndim() == 0 && first.ndim() != 0) dtype = first.dtype();
+  const auto in_dtype = [&](const Tensor& tensor) {
+    return tensor.dtype() == dtype ? tensor : cast(tensor, dtype);
+  };
+  if (first.shape() == second.shape()) return {in_dtype(first), in_dtype(second)};
+  const Dims shape = broadcast_shapes("derivative", first.shape(), second.shape());
+  return {expand(in_dtype(first), shape), expand(in_dtype(second), shape)};
 }
 
 // In one pass where the device has a kernel for the chain. Times 0, as PyTorch's masks are: NaN and infinities stay NaN.

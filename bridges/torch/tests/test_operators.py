@@ -1,5 +1,6 @@
 """The column `aten` and the recipes against this PyTorch, and what its samples do not try."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -168,6 +169,19 @@ def test_elementwise_calls_give_and_raise_what_they_do_on_the_cpu(name, strict):
         for one, other in zip(found, expected, strict=True):
             torch.testing.assert_close(one.cpu(), other, equal_nan=True, check_stride=False)
     assert raised < 110
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "gelu", "silu", "hardswish", "hardsigmoid"])
+def test_derivatives_of_activations_promote_and_broadcast(name, strict):
+    derivative = getattr(torch.ops.aten, name + "_backward")
+    shapes = [((3, 4), (3, 4)), ((3, 1), (3, 4)), ((3, 4), (1, 4)), ((), (3,))]
+    dtypes = [(torch.float32, torch.float32), (torch.float32, torch.bfloat16), (torch.float32, torch.float64)]
+    for (grad_shape, shape), (grad_dtype, dtype) in itertools.product(shapes, dtypes):
+        grad, values = torch.rand(grad_shape, dtype=grad_dtype), torch.rand(shape).to(dtype)
+        wide = derivative(*torch.broadcast_tensors(grad.double(), values.double()))
+        found = derivative(grad.to("backplane"), values.to("backplane")).cpu()
+        assert found.dtype == torch.result_type(grad, values)
+        torch.testing.assert_close(found.double(), wide, rtol=2e-2 if dtype == torch.bfloat16 else 1e-5, atol=1e-6)
 
 
 ATTENTION = {  # (shape of queries, of keys and values, shape of the mask and whether it is of truth values, more arguments)
