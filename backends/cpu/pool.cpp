@@ -29,6 +29,7 @@ constexpr microseconds idle_spin{constants::idle_spin_us};
 constexpr microseconds before_asking{constants::before_asking_us};
 constexpr microseconds before_sleeping{constants::before_sleeping_us};
 constexpr microseconds crowded_time{constants::crowded_us};
+constexpr microseconds apart_time{constants::apart_us};
 using constants::ranges_per_thread;
 
 void pause_briefly() {
@@ -86,13 +87,15 @@ struct Pool::Job {
   std::atomic<bool> failed{false};
   std::exception_ptr error;
   Work whole{};
-  int64_t range = 0;  // of one turn
+  std::atomic<int> core{0};  // where the caller was when it began
+  int64_t range = 0;         // of one turn
   int num_shares = 0;
   std::vector<Share> shares;
 };
 
 void Pool::Job::begin(const Work& work, int threads) {
   whole = work;
+  core.store(sched_getcpu(), std::memory_order_relaxed);
   range = std::max(work.grain, divide_up(work.count, threads * ranges_per_thread));
   const int64_t ranges = divide_up(work.count, range), share = divide_up(ranges, threads);
   num_shares = static_cast<int>(divide_up(ranges, share));
@@ -211,12 +214,16 @@ bool Pool::fetch_those_kept_waiting(const Job& job) {
     if (spin(microseconds(5), [&] { return job.is_over(); })) return false;
     if (time_of(number) != before || !job.helping[number].load(std::memory_order_relaxed)) continue;
     const pid_t id = helpers_[number].id;
-    cpu_set_t allowed, here;
+    cpu_set_t here;
     CPU_ZERO(&here);
     CPU_SET(sched_getcpu(), &here);
-    if (sched_getaffinity(id, sizeof allowed, &allowed) != 0) continue;
+    const std::lock_guard lock(helpers_[number].moving);
+    cpu_set_t& allowed = helpers_[number].allowed;
+    if (!helpers_[number].is_apart && sched_getaffinity(id, sizeof allowed, &allowed) != 0)
+      continue;
     sched_setaffinity(id, sizeof here, &here);
     sched_setaffinity(id, sizeof allowed, &allowed);
+    helpers_[number].is_apart = false;
     crowded_until_.store((Clock::now() + crowded_time).time_since_epoch().count(),
                          std::memory_order_relaxed);
     return true;
@@ -269,8 +276,31 @@ void Pool::rest() {
 // Whether there was work.
 bool Pool::help(int number) {
   bool found = false;
-  for (int i = 0; i < max_jobs; ++i) found |= jobs_[i].help(number);
+  for (int i = 0; i < max_jobs; ++i)
+    if (jobs_[i].open.load(std::memory_order_relaxed) && is_elsewhere(number, jobs_[i]))
+      found |= jobs_[i].help(number);
   return found;
+}
+
+// The system wakes a thread on the core of who woke it when the others are busy, and leaves it there. Two threads on one core are
+// slower than the caller alone, while a core that another program has is still there half of the time: so this thread leaves, and keeps off
+// the caller's core for a while. Whether it is on another.
+bool Pool::is_elsewhere(int number, const Job& job) {
+  Helper& self = helpers_[number];
+  const int core = job.core.load(std::memory_order_relaxed);
+  const bool meets = sched_getcpu() == core;
+  if (!meets && self.apart_until == 0) return true;
+  const Clock::time_point now = Clock::now();
+  if (!meets && now.time_since_epoch().count() < self.apart_until) return true;
+  const std::lock_guard lock(self.moving);
+  if (!self.is_apart && sched_getaffinity(0, sizeof self.allowed, &self.allowed) != 0) return true;
+  cpu_set_t others = self.allowed;
+  if (meets) CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0) return false;
+  if (sched_setaffinity(0, sizeof others, &others) != 0) return !meets;
+  self.is_apart = meets;
+  self.apart_until = meets ? (now + apart_time).time_since_epoch().count() : 0;
+  return true;
 }
 
 void Pool::serve(int number) {

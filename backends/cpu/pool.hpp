@@ -1,6 +1,6 @@
 // Threads that share out the work of one call at a time. A caller does its own share first and then takes what nobody
 // has begun, so that a thread which the system runs late, beside other programs, holds nobody up: only what it has
-// begun is waited for. Waiting is a short spin, then sleep.
+// begun is waited for. No thread helps on its caller's core. Waiting is a short spin, then sleep.
 #pragma once
 
 #include <atomic>
@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <sched.h>
 #include <sys/types.h>
 #include <thread>
 #include <time.h>
@@ -50,6 +51,7 @@ class Pool {
   void wake(int wanted);
   void serve(int number);
   bool help(int number);
+  bool is_elsewhere(int number, const Job& job);
   void end(Job& job);
   bool fetch_those_kept_waiting(const Job& job);
   bool is_crowded() const;
@@ -62,6 +64,11 @@ class Pool {
   struct Helper {
     pid_t id = 0;
     clockid_t clock{};  // of its time on a core
+    int64_t apart_until =
+        0;  // on Clock: till then it keeps off a core; 0 when it may run on any. For this thread alone.
+    std::mutex moving;    // guards the thread's cores, and
+    cpu_set_t allowed{};  // those that it may use again then
+    bool is_apart = false;
   };
   std::vector<Helper> helpers_;  // by number, from 1
   std::atomic<int64_t> crowded_until_{0};

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace bench {
@@ -18,9 +19,10 @@ template <class Call> double sample_ns(int64_t count, Call& call) {
 }
 
 // Nine samples of the time of one call, in nanoseconds, the shortest first. Each sample lasts at
-// least 10 ms; finding how many calls that takes is also the warm-up.
+// least 10 ms, or as many as BENCH_SAMPLE_MS says; finding how many calls that takes is also the warm-up.
 template <class Call> std::vector<double> samples_ns(Call call) {
-  constexpr double least_ns = 10e6;
+  const char* asked = std::getenv("BENCH_SAMPLE_MS");
+  const double least_ns = asked ? std::atof(asked) * 1e6 : 10e6;
   int64_t count = 1;
   while (sample_ns(count, call) * static_cast<double>(count) < least_ns) count *= 2;
   std::vector<double> samples(9);

@@ -20,6 +20,7 @@ import opencl
 import ops
 import picture
 import pytorch
+import threads
 from measure import PEERS, BenchError, say
 
 # How often each group is measured: a compilation against PyTorch takes half a minute.
@@ -35,7 +36,7 @@ def main():
             return pytorch.install()
         if options.suite == "ops":
             return run_ops(options)
-        one_program = {"opencl": opencl, "level_zero": level_zero}.get(options.peer)
+        one_program = threads if options.suite == "threads" else {"opencl": opencl, "level_zero": level_zero}.get(options.peer)
         results = by_one_program(one_program, options) if one_program else against_pytorch(options)
     except BenchError as error:
         sys.exit(f"bench: {error}")
@@ -43,7 +44,8 @@ def main():
     if options.json:
         with open(options.json, "w") as file:
             json.dump(results, file, indent=1)
-        title = f"Backplane against {options.peer}: our time over the peer's, against its budget"
+        peer = "other threads" if options.suite == "threads" else options.peer
+        title = f"Backplane against {peer}: our time over the peer's, against its budget"
         Path(options.json).with_suffix(".svg").write_text(picture.svg(results, title))
 
 
@@ -74,7 +76,8 @@ def by_one_program(peer, options):
 def parse():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
     parser.add_argument("--peer", choices=["pytorch", "opencl", "level_zero"], default="pytorch", help="whom to compare with")
-    parser.add_argument("--suite", choices=["rows", "ops"], default="rows", help="what rows.json lists, or all operators of ops_cases.hpp")
+    parser.add_argument("--suite", choices=["rows", "ops", "threads"], default="rows",
+                        help="what rows.json lists, all operators of ops_cases.hpp, or steps by two threads and one, alone and beside a busy core")
     parser.add_argument("--only", metavar="PART", action="append", default=[], help="ops: cases with this in their names")
     parser.add_argument("--seconds", type=float, help="ops: stop after that; with the same --json FILE, the next run goes on")
     parser.add_argument("--json", metavar="FILE", help="write the table there as well, and beside it a picture, .svg")

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <mutex>
 #include <random>
+#include <sched.h>
 #include <set>
 #include <stdexcept>
 
@@ -101,6 +102,45 @@ TEST(CpuPool, waits_for_long_ranges) {
   };
   run_on(pool, 2, 1, 2, body);
   EXPECT_EQ(done, 2);
+}
+
+// Beside a program that never rests, the system would wake the helper on the caller's core: half of another one is worth more.
+TEST(CpuPool, helps_on_another_core_than_its_callers) {
+  cpu_set_t before, pair, one, two;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one core";
+  std::vector<int> cores;
+  for (int i = 0; cores.size() < 2; ++i)
+    if (CPU_ISSET(i, &before)) cores.push_back(i);
+  for (cpu_set_t* each : {&pair, &one, &two}) CPU_ZERO(each);
+  CPU_SET(cores[0], &one);
+  CPU_SET(cores[1], &two);
+  CPU_OR(&pair, &one, &two);
+
+  Team pool(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> with_caller{0}, apart{0};
+  auto body = [&](int64_t, int64_t) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    if (std::this_thread::get_id() != caller) ++(sched_getcpu() == cores[0] ? with_caller : apart);
+  };
+  sched_setaffinity(0, sizeof pair, &pair);
+  run_on(pool, 8, 1, 2, body);  // its thread may use both
+  std::atomic<bool> ended{false};
+  std::thread other([&] {
+    sched_setaffinity(0, sizeof two, &two);
+    while (!ended) {
+    }
+  });
+  sched_setaffinity(0, sizeof one, &one);
+  for (int i = 0; i < 1000; ++i) run_on(pool, 8, 1, 2, body);
+  ended = true;
+  other.join();
+  sched_setaffinity(0, sizeof before, &before);
+  EXPECT_GT(apart, 0);
+  EXPECT_LT(with_caller, apart);
 }
 
 }  // namespace
