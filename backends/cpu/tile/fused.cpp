@@ -44,6 +44,35 @@ HWY_INLINE hn::Vec<D> evaluate(shape::Step<code, X>, D d, const Operands<D>& in)
   if constexpr (code == BP_X_SIGMOID) return sigmoid(d, x);
 }
 
+// Against numbers that are neither NaN nor 0 (where the sign would tell), one instruction says which is larger: x86 gives the second of
+// two that do not compare.
+constexpr bool has_second_of_unordered =
+    HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128;
+
+template <class D, class L, shape::IsNumber R>
+requires(has_second_of_unordered&& R::value !=
+         0) HWY_INLINE hn::Vec<D> evaluate(shape::Max<L, R>, D d, const Operands<D>& in) {
+  return hn::Max(evaluate(R{}, d, in), evaluate(L{}, d, in));
+}
+// A sum with a number that is not 0 is never -0.
+template <class D, class L, shape::IsNumber R>
+requires(has_second_of_unordered&& R::value !=
+         0) HWY_INLINE hn::Vec<D> evaluate(shape::Max<shape::Add<L, R>, shape::Zero>, D d,
+                                           const Operands<D>& in) {
+  return hn::Max(hn::Zero(d), evaluate(shape::Add<L, R>{}, d, in));
+}
+template <class D, class L, shape::IsNumber R>
+requires(has_second_of_unordered&& R::value !=
+         0) HWY_INLINE hn::Vec<D> evaluate(shape::Min<L, R>, D d, const Operands<D>& in) {
+  return hn::Min(evaluate(R{}, d, in), evaluate(L{}, d, in));
+}
+
+// Clamp with limits of that kind.
+struct ClampByNumbers {};
+template <class D> HWY_INLINE hn::Vec<D> evaluate(ClampByNumbers, D, const Operands<D>& in) {
+  return hn::Min(in.values[2], hn::Max(in.values[1], in.values[0]));
+}
+
 template <class D, uint16_t code, class L, class R>
 HWY_INLINE auto evaluate(shape::Step<code, L, R>, D d, const Operands<D>& in) {
   const auto a = evaluate(L{}, d, in);
@@ -68,6 +97,17 @@ template <class D, class Mask, class L, class R>
 HWY_INLINE hn::Vec<D> evaluate(shape::Step<BP_X_SELECT, Mask, L, R>, D d, const Operands<D>& in) {
   return hn::IfThenElse(evaluate(Mask{}, d, in), evaluate(L{}, d, in), evaluate(R{}, d, in));
 }
+
+#if HWY_NATIVE_FMA
+// x / 6 rounded once, by its reciprocal and what that leaves over: exact where neither is denormal, as from 0 to 6 here.
+template <class D> HWY_INLINE hn::Vec<D> evaluate(shape::Hardsigmoid, D d, const Operands<D>& in) {
+  const auto six = hn::Set(d, hn::TFromD<D>(6));
+  const auto sixth = hn::Set(d, hn::TFromD<D>(1) / 6);
+  const auto x = evaluate(shape::UpToSix{}, d, in);
+  const auto near = hn::Mul(x, sixth);
+  return hn::MulAdd(hn::NegMulAdd(near, six, x), sixth, near);
+}
+#endif
 
 // Where all are positive, as much behind other layers is, there is nothing to compute.
 template <class D, class X> HWY_INLINE hn::Vec<D> evaluate_elu(X, D d, const Operands<D>& in) {
@@ -94,7 +134,12 @@ struct Bf16Memory {
   using Element = uint16_t;
   static HWY_INLINE hn::Vec<D> load(const uint16_t* from) { return bf16::load(from); }
   static HWY_INLINE void store(hn::Vec<D> value, uint16_t* to) { bf16::store(value, to); }
-  static constexpr bool has_pairs = bf16::has_pairs;
+  static constexpr bool has_pairs = bf16::has_pairs, needs_rounding = true;
+};
+// Of results that are numbers of bf16 already.
+struct ExactBf16Memory : Bf16Memory {
+  static HWY_INLINE void store(hn::Vec<D> value, uint16_t* to) { bf16::store_exact(value, to); }
+  static constexpr bool needs_rounding = false;
 };
 
 template <class Shape> struct CountOperands;
@@ -103,6 +148,8 @@ template <int k> struct CountOperands<shape::Operand<k>> { static constexpr int 
 template <uint16_t code, class... Shapes> struct CountOperands<shape::Step<code, Shapes...>> {
   static constexpr int value = std::max({CountOperands<Shapes>::value...});
 };
+
+template <> struct CountOperands<ClampByNumbers> { static constexpr int value = 3; };
 
 // Operands in `numbers` are one element each, of the type that is computed in.
 template <class Shape, class Memory, uint8_t numbers>
@@ -135,7 +182,10 @@ void run(void* dst, const void* a, const void* b, const void* c, int64_t count) 
         other.values[k] = pair.odd;
       }
       const auto even = evaluate(Shape{}, D(), in), odd = evaluate(Shape{}, D(), other);
-      bf16::store_pair({even, odd}, to + i);
+      if constexpr (Memory::needs_rounding)
+        bf16::store_pair({even, odd}, to + i);
+      else
+        bf16::store_exact_pair({even, odd}, to + i);
     }
   }
   for (; i + lanes <= count; i += lanes) {
@@ -156,12 +206,29 @@ void run(void* dst, const void* a, const void* b, const void* c, int64_t count) 
   std::memcpy(to + i, rest[0], bytes);
 }
 
+template <class Memory>
+void clamp_by_numbers(void* dst, const void* a, const void* low, const void* high, int64_t count) {
+  using T = hn::TFromD<typename Memory::D>;
+  const auto is_plain = [](T limit) { return limit < T(0) || limit > T(0); };
+  constexpr uint8_t numbers = 0b110;
+  const T lowest = *static_cast<const T*>(low), highest = *static_cast<const T*>(high);
+  if (has_second_of_unordered && is_plain(lowest) && is_plain(highest)) {
+    if constexpr (std::is_same_v<Memory, Bf16Memory>) {
+      if (bf16::is_exact(lowest) && bf16::is_exact(highest))
+        return run<ClampByNumbers, ExactBf16Memory, numbers>(dst, a, low, high, count);
+    }
+    return run<ClampByNumbers, Memory, numbers>(dst, a, low, high, count);
+  }
+  run<shape::Clamp, Memory, numbers>(dst, a, low, high, count);
+}
+
 template <class Entry, class Memory> void add(PrimitiveTable& table, uint32_t dtype) {
   using Shape = typename Entry::Shape;
   table.entries[Entry::code][dtype] = run<Shape, Memory, 0>;
   if constexpr (Entry::numbers != 0) {
-    table.numbered[number_last][Entry::code][dtype] = {run<Shape, Memory, Entry::numbers>,
-                                                       Entry::numbers};
+    constexpr bool is_clamp = std::is_same_v<Shape, shape::Clamp>;
+    table.numbered[number_last][Entry::code][dtype] = {
+        is_clamp ? clamp_by_numbers<Memory> : run<Shape, Memory, Entry::numbers>, Entry::numbers};
   }
 }
 

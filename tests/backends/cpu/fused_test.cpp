@@ -5,6 +5,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <random>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -95,8 +96,15 @@ std::vector<FusedCase> fused_cases() {
     all.push_back({"addcdiv", 3, {value}, 0});
   }
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  for (auto [min, max] :
-       {std::pair{-1.0, 1.0}, {0.1, 0.3}, {1.0, 1.0}, {2.0, -2.0}, {nan, 1.0}, {0.0, nan}})
+  for (auto [min, max] : {std::pair{-1.0, 1.0},
+                          {0.1, 0.3},
+                          {1.0, 1.0},
+                          {2.0, -2.0},
+                          {nan, 1.0},
+                          {0.0, nan},
+                          {0.0, 6.0},
+                          {-0.0, 0.0},
+                          {-HUGE_VAL, 3.0}})
     all.push_back({"clamp", 1, {min, max}, 0});
   return all;
 }
@@ -193,6 +201,31 @@ TEST(Fused, integers_are_limited) {
         for (Order layout : {Order::contiguous, Order::transposed, Order::row, Order::column})
           expect_case<int64_t>(one, BP_I64, shape, layout);
   });
+}
+
+// Its division goes by the reciprocal, and must be the division: a number of each size between the limits, and many at random.
+template <class T> void expect_sixths(uint32_t dtype) {
+  constexpr int64_t count = 1 << 18;
+  Data x(dtype, {count}), out(dtype, {count});
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> within(-3, 3);
+  for (int64_t i = 0; i < count; ++i) {
+    const double near = i % 2 ? -3 : 3,
+                 size = std::ldexp(1 + within(random) / 6, -static_cast<int>(i % 64));
+    x.at<T>(i) = static_cast<T>(i % 3 == 0 ? within(random) : near < 0 ? near + size : near - size);
+  }
+  for_each_target([&](const std::string& target) {
+    run("hardswish", {value(x)}, {&out});
+    for (int64_t i = 0; i < count; ++i) {
+      const T in = x.at<T>(i), sum = in + T(3);
+      ASSERT_EQ(out.at<T>(i), in * (std::min(std::max(sum, T(0)), T(6)) / T(6)))
+          << target << ", " << in;
+    }
+  });
+}
+TEST(Fused, sixths_are_rounded_once) {
+  expect_sixths<float>(BP_F32);
+  expect_sixths<double>(BP_F64);
 }
 
 }  // namespace
