@@ -66,6 +66,9 @@ inline constexpr int64_t converted_elements = 256, tried_conversions = 64, tried
 // Columns that softmax takes together, four lines of a cache of f32, and how long they may be for such a block to stay in the
 // second cache (Xeon without AMX).
 inline constexpr int64_t softmax_columns = 64, softmax_longest_column = 1 << 12;
+// Copies of a row that is the same for all others, in bytes: they stay in a core's first cache beside what they meet. And elements of
+// a call from which they pay (Zen 4).
+inline constexpr int64_t repeated_row_bytes = 8192, repeated_row_elements = 4096;
 // Bytes of rows and of columns that a thread turns at a time: two lines of each of the source's rows, which a processor fetches in
 // pairs, and lines enough of the destination's that its pages stay in the address cache. And where the destination is written past the
 // caches: of 64 MiB of f32 35 GB/s on Zen 4, of 50 that a copy has, which the former turns at 17; the best of 16 sizes on Zen 5; on a

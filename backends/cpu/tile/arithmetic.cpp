@@ -128,7 +128,7 @@ struct Neg {
 struct Abs {
   template <class T> static T apply(T a) {
     if constexpr (std::is_floating_point_v<T>)
-      return __builtin_signbit(a) ? -a : a;
+      return std::fabs(a);
     else if constexpr (std::is_signed_v<T>)
       return a < 0 ? static_cast<T>(0u - wide(a)) : a;
     else
@@ -151,6 +151,13 @@ struct Min {
     else
       return a < b ? a : b;
   }
+};
+// The same where `b` is a number, by one comparison.
+struct MaxOfNumber {
+  template <class T> static T apply(T a, T b) { return !(a <= b) ? a : b; }
+};
+struct MinOfNumber {
+  template <class T> static T apply(T a, T b) { return !(a >= b) ? a : b; }
 };
 struct Eq {
   template <class T> static uint8_t apply(T a, T b) { return a == b; }
@@ -251,6 +258,12 @@ void with_last(void* dst, const void* a, const void* b, const void*, int64_t cou
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) to[i] = Op::apply(left[i], number);
 }
+template <class Op, class OfNumber, class T>
+void with_last_or_nan(void* dst, const void* a, const void* b, const void* c, int64_t count) {
+  const T number = *static_cast<const T*>(b);
+  return number == number ? with_last<OfNumber, T>(dst, a, b, c, count)
+                          : with_last<Op, T>(dst, a, b, c, count);
+}
 template <class Op, class T>
 void with_first(void* dst, const void* a, const void* b, const void*, int64_t count) {
   auto* to = static_cast<decltype(Op::apply(T{}, T{}))*>(dst);
@@ -331,7 +344,11 @@ template <class T, class Bits> void add_type(PrimitiveTable& table, uint32_t dty
     set_numbered<Lt, T>(table, BP_X_LT, dtype);
     set_numbered<Le, T>(table, BP_X_LE, dtype);
   }
-  if constexpr (std::is_floating_point_v<T>) set_numbered<Div, T>(table, BP_X_DIV, dtype);
+  if constexpr (std::is_floating_point_v<T>) {
+    set_numbered<Div, T>(table, BP_X_DIV, dtype);
+    table.numbered[number_last][BP_X_MAX][dtype].run = with_last_or_nan<Max, MaxOfNumber, T>;
+    table.numbered[number_last][BP_X_MIN][dtype].run = with_last_or_nan<Min, MinOfNumber, T>;
+  }
   if constexpr (std::is_same_v<T, int64_t>) {
     set(step_to_mask, to_mask_of_64);
     set(BP_X_DIV, quotients<Quotient::truncated>);

@@ -5,6 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tile/fused.cpp"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -67,10 +68,12 @@ requires(has_second_of_unordered&& R::value !=
   return hn::Min(evaluate(R{}, d, in), evaluate(L{}, d, in));
 }
 
-// Clamp with limits of that kind.
-struct ClampByNumbers {};
-template <class D> HWY_INLINE hn::Vec<D> evaluate(ClampByNumbers, D, const Operands<D>& in) {
-  return hn::Min(in.values[2], hn::Max(in.values[1], in.values[0]));
+// Clamp with limits of that kind; or with one that is 0, which stands for -0 as well.
+template <bool has_zero> struct ClampByNumbers {};
+template <class D, bool has_zero>
+HWY_INLINE hn::Vec<D> evaluate(ClampByNumbers<has_zero>, D d, const Operands<D>& in) {
+  const auto limited = hn::Min(in.values[2], hn::Max(in.values[1], in.values[0]));
+  return has_zero ? hn::Add(limited, hn::Zero(d)) : limited;
 }
 
 template <class D, uint16_t code, class L, class R>
@@ -149,7 +152,9 @@ template <uint16_t code, class... Shapes> struct CountOperands<shape::Step<code,
   static constexpr int value = std::max({CountOperands<Shapes>::value...});
 };
 
-template <> struct CountOperands<ClampByNumbers> { static constexpr int value = 3; };
+template <bool has_zero> struct CountOperands<ClampByNumbers<has_zero>> {
+  static constexpr int value = 3;
+};
 
 // Operands in `numbers` are one element each, of the type that is computed in.
 template <class Shape, class Memory, uint8_t numbers>
@@ -209,15 +214,20 @@ void run(void* dst, const void* a, const void* b, const void* c, int64_t count) 
 template <class Memory>
 void clamp_by_numbers(void* dst, const void* a, const void* low, const void* high, int64_t count) {
   using T = hn::TFromD<typename Memory::D>;
-  const auto is_plain = [](T limit) { return limit < T(0) || limit > T(0); };
   constexpr uint8_t numbers = 0b110;
   const T lowest = *static_cast<const T*>(low), highest = *static_cast<const T*>(high);
-  if (has_second_of_unordered && is_plain(lowest) && is_plain(highest)) {
+  const auto is_plain = [](T limit) { return limit < T(0) || limit > T(0); };
+  const auto is_plain_or_0 = [&](T limit) {
+    return is_plain(limit) || (limit == T(0) && !std::signbit(static_cast<double>(limit)));
+  };
+  if (has_second_of_unordered && is_plain_or_0(lowest) && is_plain_or_0(highest)) {
+    if (!is_plain(lowest) || !is_plain(highest))
+      return run<ClampByNumbers<true>, Memory, numbers>(dst, a, low, high, count);
     if constexpr (std::is_same_v<Memory, Bf16Memory>) {
       if (bf16::is_exact(lowest) && bf16::is_exact(highest))
-        return run<ClampByNumbers, ExactBf16Memory, numbers>(dst, a, low, high, count);
+        return run<ClampByNumbers<false>, ExactBf16Memory, numbers>(dst, a, low, high, count);
     }
-    return run<ClampByNumbers, Memory, numbers>(dst, a, low, high, count);
+    return run<ClampByNumbers<false>, Memory, numbers>(dst, a, low, high, count);
   }
   run<shape::Clamp, Memory, numbers>(dst, a, low, high, count);
 }

@@ -264,6 +264,7 @@ class LargeRun {
     }
     itemsizes_[0] = out.itemsize;
     space_.join();
+    repeat_rows();
     for (int k = 0; k < space_.num_operands; ++k) in_one_run_[k] = space_.is_one_run(k);
     are_in_place_ = space_.inner_stride(0) == 1;
     for (int i = 0; i < program.num_inputs; ++i) {
@@ -277,6 +278,8 @@ class LargeRun {
     streams_ = !in_place && long_rows && worth_streaming(bytes);
     find_turned();
   }
+
+  LargeRun(const LargeRun&) = delete;  // its bases may lie in it
 
   void run() {
     if (num_turned_ > 0) {
@@ -298,6 +301,38 @@ class LargeRun {
     const int64_t grain = std::max<int64_t>(1, program_.grain / piece);
     parallel_for(space_.numel / inner * pieces, grain,
                  [&](int64_t begin, int64_t end) { rows(begin, end, piece, pieces); });
+  }
+
+  // A row that is the same for all others, such as a bias, is copied a few times, so that as many rows are one: steps are called for more
+  // elements, and begin where lines of the cache do more often.
+  void repeat_rows() {
+    if (space_.rank != 2 || space_.numel < constants::repeated_row_elements) return;
+    const int64_t rows = space_.shape[0], inner = space_.shape[1];
+    int64_t bytes = 0;
+    for (int k = 0; k < space_.num_operands; ++k) {
+      const int64_t outer_stride = space_.strides[k][0], stride = space_.strides[k][1];
+      if (outer_stride == 0 && stride == 1)
+        bytes += inner * itemsizes_[k];
+      else if (outer_stride != stride * inner || stride > 1)
+        return;
+    }
+    if (bytes == 0) return;
+    int64_t copies = std::min<int64_t>(rows / 4, sizeof(row_copies_) / bytes);
+    while (copies > 1 && rows % copies != 0) --copies;
+    if (copies <= 1) return;
+    char* to = row_copies_;
+    for (int k = 0; k < space_.num_operands; ++k) {
+      if (space_.strides[k][0] == 0 && space_.strides[k][1] == 1) {
+        const int64_t row_bytes = inner * itemsizes_[k];
+        for (int64_t i = 0; i < copies; ++i)
+          std::memcpy(to + i * row_bytes, bases_[k], static_cast<size_t>(row_bytes));
+        bases_[k] = to;
+        to += copies * row_bytes;
+      }
+      space_.strides[k][0] *= copies;
+    }
+    space_.shape[0] = rows / copies;
+    space_.shape[1] = inner * copies;
   }
 
   // The pieces from `begin` to `end` of all rows.
@@ -482,6 +517,7 @@ class LargeRun {
   int turned_dim_ = 0, num_turned_ = 0;
   int turned_[turned_inputs];  // inputs whose elements are neighbours along turned_dim_
   int64_t turned_itemsize_ = 1;
+  alignas(64) char row_copies_[constants::repeated_row_bytes];
 };
 
 // Everything in one run, on this thread. Apart from `run`, whose stack stays small.

@@ -117,6 +117,24 @@ TEST(Pointwise, every_layout) {
 
 // Inputs that run along another dimension than the result are turned block by block: edges of blocks, two of one call, one more than
 // are turned, masks beside numbers, and results so large that they go past the caches.
+// As a bias is: of as many rows as share no divisor, a few, or all with the copies that are made of it.
+TEST(Pointwise, a_row_that_all_rows_meet) {
+  for (uint32_t dtype : {BP_F32, BP_BF16, BP_I64, BP_F64}) {
+    for (const Sizes& shape :
+         {Sizes{4096, 3}, Sizes{64, 64}, Sizes{257, 31}, Sizes{100, 65}, Sizes{12, 500},
+          Sizes{8, 1000}, Sizes{30, 2100}, Sizes{5, 4, 7, 60}}) {
+      const Data a = numbers(dtype, Data(dtype, shape), 3);
+      Sizes strides(shape.size(), 0);
+      strides.back() = 1;
+      const Data row = numbers(dtype, Data(dtype, shape, strides), 8);
+      expect_binary("mul", dtype, a, row, std::multiplies<>(), dtype);
+      expect_binary("sub", dtype, row, a, std::minus<>(), dtype, {value(1)});
+      expect_binary("mul", dtype, row, row, std::multiplies<>(), dtype);
+      expect_binary("lt", dtype, row, a, std::less<>(), BP_BOOL);
+    }
+  }
+}
+
 TEST(Pointwise, inputs_that_run_across_the_result) {
   for_each_target([](const std::string&) {
     for (const Sizes& shape : {Sizes{8, 128}, Sizes{33, 129}, Sizes{7, 300}, Sizes{65, 1100},
