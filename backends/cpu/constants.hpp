@@ -86,9 +86,9 @@ inline constexpr int64_t reduction_tile = 512, reduction_columns = 2048;
 // A long reduction is cut into parts of at least so many elements, at most so many: the cut decides about bits and so does not depend on
 // the number of threads (Zen 5).
 inline constexpr int64_t reduction_part = 1 << 16, reduction_parts = 128;
-// Elements of a tile of argmax; and elements whose norm is taken at once in lists of tensors: the cut decides about bits (not
+// Elements of a tile of argmax, and rows whose extremes are taken at once where it goes along columns; and elements whose norm is taken at once in lists of tensors: the cut decides about bits (not
 // measured).
-inline constexpr int64_t argmax_tile = 512, list_norm_elements = 1 << 14;
+inline constexpr int64_t argmax_tile = 512, argmax_band = 16, list_norm_elements = 1 << 14;
 // Windows that pooling takes together, whose places lie in the first cache; neighbouring lines that scatter_add goes through
 // together; and elements of each line that Fourier transforms move at a time: lines of a cache (not measured).
 inline constexpr int64_t pooled_windows = 256, scattered_columns = 64, moved_elements = 16;

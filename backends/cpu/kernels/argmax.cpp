@@ -1,6 +1,5 @@
 // argmax and argmin: where the extreme element is, the first of equals; a NaN counts as the extreme.
 #include <algorithm>
-#include <cstring>
 
 #include "../constants.hpp"
 #include "host.hpp"
@@ -18,6 +17,7 @@ namespace {
 
 constexpr int64_t tile_elements = constants::argmax_tile;
 using constants::argmax_elements;
+constexpr int64_t band_rows = constants::argmax_band;
 
 template <class T> bool is_nan(T value) {
   return value != value;
@@ -116,32 +116,57 @@ template <class T, bool smallest> class Run {
     });
   }
 
+  // The extremes of a band of rows first, as vector code; where one is only if it beats those before.
   void column_tile(int64_t first, int64_t count) {
-    T best[tile_elements], loaded[tile_elements];
+    T best[tile_elements], extremes[tile_elements];
     int64_t index[tile_elements] = {};
+    Band band;
     tile::Position kept, at;
     kept.seek(plan_.kept, first);
     at.seek(plan_.reduced, 0);
-    const int64_t stride = plan_.kept.inner_stride(0);
-    for (int64_t row = 0; row < plan_.reduced.numel; ++row) {
-      const char* from = data_of<char>(in_) + (kept.offsets[0] + at.offsets[0]) * in_.itemsize;
-      for (int64_t i = 0; i < count; ++i) {
-        const char* element = from + i * stride * in_.itemsize;
-        if (load_) {
-          load_(&loaded[i], element, 1);
-        } else {
-          std::memcpy(&loaded[i], element, sizeof(T));
-        }
+    for (int64_t row = 0; row < plan_.reduced.numel; row += band_rows) {
+      band.num_rows = static_cast<int>(std::min<int64_t>(band_rows, plan_.reduced.numel - row));
+      for (int k = 0; k < band.num_rows; ++k) {
+        read_row(data_of<char>(in_) + (kept.offsets[0] + at.offsets[0]) * in_.itemsize, count, band,
+                 k);
+        at.next_outer(plan_.reduced, plan_.reduced.rank);
       }
+      reducer_.start(extremes, count);
+      int k = 0;
+      for (; k + tile::rows_together <= band.num_rows; k += tile::rows_together)
+        reducer_.columns(extremes, band.rows + k, tile::rows_together, nullptr, count);
+      for (; k < band.num_rows; ++k) reducer_.columns(extremes, band.rows + k, 1, nullptr, count);
       for (int64_t i = 0; i < count; ++i) {
-        if (row != 0 && !is_better<T, smallest>(loaded[i], best[i])) continue;
-        best[i] = loaded[i];
-        index[i] = row;
+        if (row != 0 && !is_better<T, smallest>(extremes[i], best[i])) continue;
+        best[i] = extremes[i];
+        index[i] = row + band.find(i, extremes[i]);
       }
-      at.next_outer(plan_.reduced, plan_.reduced.rank);
     }
     tile::scatter(data_of<int64_t>(out_) + kept.offsets[1], index, 8, plan_.kept.inner_stride(1),
                   count);
+  }
+
+  struct Band {
+    int64_t find(int64_t column, T extreme) const {
+      for (int k = 0; k < num_rows; ++k) {
+        const T value = static_cast<const T*>(rows[k])[column];
+        if (value == extreme || is_nan(value)) return k;
+      }
+      return 0;
+    }
+    int num_rows;
+    const void* rows[band_rows];
+    T copies[band_rows][tile_elements];
+  };
+
+  void read_row(const char* from, int64_t count, Band& band, int k) const {
+    const int64_t stride = plan_.kept.inner_stride(0);
+    band.rows[k] = stride == 1 && !load_ ? static_cast<const void*>(from) : band.copies[k];
+    if (band.rows[k] == from) return;
+    T gathered[tile_elements];  // as they lie, or smaller
+    void* const to = load_ ? static_cast<void*>(gathered) : band.copies[k];
+    if (stride != 1) tile::gather(to, from, in_.itemsize, stride, count);
+    if (load_) load_(band.copies[k], stride == 1 ? from : to, count);
   }
 
   const bp_tensor& in_;
