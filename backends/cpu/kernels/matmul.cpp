@@ -183,6 +183,14 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   }
   if (p.batch == 1) p.a.batch_stride = p.b.batch_stride = 0;
   const bool known = p.dtype == BP_F32 || p.dtype == BP_BF16;
+  // A matrix and one column are one row and the matrix turned, which is read once, as it lies.
+  if (known && p.n == 1 && p.m > 1) {
+    const auto turned = [](const Matrix& matrix) {
+      return Matrix{matrix.data, matrix.column_stride, matrix.row_stride, matrix.batch_stride};
+    };
+    p.a = turned(std::exchange(p.b, turned(p.a)));
+    std::swap(p.m, p.n);
+  }
   if (known) {
     make_canonical(p.a, p.m, p.k);
     make_canonical(p.b, p.k, p.n);
