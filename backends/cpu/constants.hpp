@@ -188,8 +188,9 @@ inline constexpr int64_t ranked_entries = 128;
 inline constexpr int radix_bytes = 2, most_bin_bits = 10;
 inline constexpr int64_t cached_entries = 1 << 11, wanted_entries = 1 << 9, inserted_entries = 24,
                          sorted_entries = 1 << 13;
-// Entries of a heap that topk keeps of each line; more are sorted with the others (Xeon).
-inline constexpr int64_t heaped_entries = 64;
+// Entries of a heap that topk keeps of each line, and so few that they are kept in order instead; more are sorted with the others
+// (Xeon, Zen 4).
+inline constexpr int64_t heaped_entries = 64, ordered_entries = 16;
 // Elements of a line from which all threads work on one, where there are few lines (below 8), and where there are many (Zen 5).
 inline constexpr int64_t shared_line_if_few = 1 << 14, shared_line_if_many = 1 << 17,
                          many_lines = 8;

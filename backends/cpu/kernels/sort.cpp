@@ -21,12 +21,14 @@ constexpr bp_dtype_set sorted_dtypes = integral_dtypes | floating_dtypes | dtype
 template <class U> constexpr U sign_bit = static_cast<U>(U{1} << (sizeof(U) * 8 - 1));
 
 // Bits of a float as a key: negative numbers reversed below positive ones, both zeros alike, all NaNs
-// alike above infinity.
+// alike above infinity. Without branches, which signs at random would mislead.
 template <class U> U key_of_float_bits(U bits, U infinity) {
-  const U magnitude = bits & static_cast<U>(~sign_bit<U>);
-  if (magnitude > infinity) return static_cast<U>(~U{0});
-  if (magnitude == 0) return sign_bit<U>;
-  return (bits & sign_bit<U>) != 0 ? static_cast<U>(~bits) : static_cast<U>(bits | sign_bit<U>);
+  using Word = std::conditional_t<sizeof(U) < 4, uint32_t, U>;
+  const auto all_if = [](bool condition) { return Word{0} - Word{condition}; };
+  const Word sign = sign_bit<U>, magnitude = bits & (sign - 1);
+  const Word number = bits & all_if(magnitude != 0);
+  const Word key = number ^ (all_if((number & sign) != 0) | sign);
+  return static_cast<U>(key | all_if(magnitude > infinity));
 }
 
 template <class T> auto key_of(T value) {
@@ -297,7 +299,7 @@ Status sort(Call call, In a, int64_t dim, bool descending, bool, Out values, Out
 
 // ---- topk: the first of a sorted line, without sorting the rest where they are few.
 
-// The first `k` in order of keys, of equal ones the first: entries of a heap whose root would leave next.
+// The first `k` in order of keys, of equal ones the first: entries in order, or of a heap whose root would leave next.
 template <class T, class E>
 void first_of_line(const T* from, T* values, int64_t* indices, const Line& line, E* heap) {
   const int64_t k = line.kept;
@@ -308,15 +310,32 @@ void first_of_line(const T* from, T* values, int64_t* indices, const Line& line,
     return E{line_key(from, i, line), static_cast<decltype(E::index)>(i)};
   };
   for (int64_t i = 0; i < k; ++i) heap[i] = entry_of(i);
-  std::make_heap(heap, heap + k, is_before);
-  for (int64_t i = k; i < line.count; ++i) {
-    const E entry = entry_of(i);
-    if (entry.key >= heap[0].key) continue;
-    std::pop_heap(heap, heap + k, is_before);
-    heap[k - 1] = entry;
-    std::push_heap(heap, heap + k, is_before);
+  if (k <= constants::ordered_entries) {  // in order all the time
+    insert_in_order(heap, k);
+    T last = from[heap[k - 1].index * line.from_step];
+    for (int64_t i = k; i < line.count; ++i) {
+      if constexpr (!std::is_integral_v<T>) {  // whose key takes longer
+        const T value = from[i * line.from_step];
+        if (line.descending ? value <= last : value >= last) continue;  // never of a NaN
+      }
+      const E entry = entry_of(i);
+      if (entry.key >= heap[k - 1].key) continue;
+      int64_t place = k - 1;
+      for (; place > 0 && heap[place - 1].key > entry.key; --place) heap[place] = heap[place - 1];
+      heap[place] = entry;
+      last = from[heap[k - 1].index * line.from_step];
+    }
+  } else {
+    std::make_heap(heap, heap + k, is_before);
+    for (int64_t i = k; i < line.count; ++i) {
+      const E entry = entry_of(i);
+      if (entry.key >= heap[0].key) continue;
+      std::pop_heap(heap, heap + k, is_before);
+      heap[k - 1] = entry;
+      std::push_heap(heap, heap + k, is_before);
+    }
+    std::sort_heap(heap, heap + k, is_before);
   }
-  std::sort_heap(heap, heap + k, is_before);
   for (int64_t i = 0; i < k; ++i) {
     const auto index = static_cast<int64_t>(heap[i].index);
     values[i * line.values_step] = from[index * line.from_step];
@@ -347,8 +366,10 @@ void run_topk(const bp_tensor& a, int64_t k, int64_t dim, bool largest, const bp
 Status topk(Call call, In a, int64_t k, int64_t dim, bool largest, bool, Out values, Out indices) {
   const bp_tensor& from = a.abi();
   const int64_t count = from.dl.ndim == 0 ? 1 : from.dl.shape[dim];
-  const bool few = from.dl.ndim != 0 && k <= std::min(constants::heaped_entries, count / 8) &&
-                   count <= int64_t{UINT32_MAX};
+  const bool few =
+      from.dl.ndim != 0 &&
+      k <= std::min(constants::heaped_entries, count / (k <= constants::ordered_entries ? 3 : 8)) &&
+      count <= int64_t{UINT32_MAX};
   Status status = ok;
   if (k == 0) return status;
   visit_dtype<sorted_dtypes>(from.dtype, [&]<class T>(Tag<T>) {

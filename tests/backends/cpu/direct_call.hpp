@@ -221,6 +221,7 @@ class CpuPlugin {
                              "nonzero",
                              "cumsum",
                              "sort",
+                             "topk",
                              "philox",
                              "rand_philox",
                              "randn_philox",

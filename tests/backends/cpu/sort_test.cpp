@@ -49,6 +49,45 @@ template <class T> std::vector<T> some_numbers(int64_t count) {
   return numbers;
 }
 
+// The first `k` are those of a sort: of equal ones the first, and NaN the largest.
+template <class T> void expect_first(const std::vector<T>& from, uint32_t dtype) {
+  const auto count = static_cast<int64_t>(from.size());
+  Data a = Data::of<T>(dtype, {count}, from), values(dtype, {count}), indices(BP_I64, {count});
+  for (bool largest : {false, true}) {
+    run("sort", {value(a), value(0), value(largest), value(true)}, {&values, &indices});
+    for (int64_t k : {1, 2, 10, 15, 16, 17, 24, 64, 65}) {
+      if (k > count) continue;
+      Data first(dtype, {k}), where(BP_I64, {k});
+      run("topk", {value(a), value(k), value(0), value(largest), value(true)}, {&first, &where});
+      for (int64_t i = 0; i < k; ++i) {
+        ASSERT_EQ(where.at<int64_t>(i), indices.at<int64_t>(i))
+            << k << " of " << count << ", " << i;
+        const T got = first.at<T>(i), expected = values.at<T>(i);
+        ASSERT_EQ(std::memcmp(&got, &expected, sizeof(T)), 0) << k << " of " << count << ", " << i;
+      }
+    }
+  }
+}
+
+TEST(CpuSort, topk_has_the_first_of_a_sort) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> special{nan, 1, -0.0f, inf, 0.0f, -inf, -nan, -1, 2, 1e-40f};
+  for (int64_t count : {1, 3, 30, 40, 47, 48, 49, 300, 1000}) {
+    expect_first(some_numbers<float>(count), BP_F32);
+    expect_first(some_numbers<double>(count), BP_F64);
+    expect_first(some_numbers<int64_t>(count), BP_I64);
+    std::vector<int8_t> few = some_numbers<int8_t>(count);  // with many that are equal
+    for (int8_t& each : few) each = static_cast<int8_t>(each % 5);
+    expect_first(few, BP_I8);
+    for (size_t every : {2, 7, 100}) {
+      std::vector<float> some = some_numbers<float>(count);
+      for (size_t i = 0; i < some.size(); i += every) some[i] = special[i / every % special.size()];
+      expect_first(some, BP_F32);
+    }
+  }
+}
+
 // Most keys lie close together and a few far away, so that bins by the uppermost bits differ much in size.
 TEST(CpuSort, sorts_keys_that_lie_in_heaps) {
   for (int64_t count : {300, 3000, 20000, 200000}) {
