@@ -143,7 +143,7 @@ struct InputSizes {
 InputSizes sizes_of(const Evaluation& all) {
   InputSizes sizes;
   for (const Tensor& input : all.inputs) {
-    if (input.dtype() != f64 && input.dtype() != complex128) continue;
+    if (!has_fractions(input.dtype())) continue;
     sizes.count = std::max(sizes.count, static_cast<double>(input.numel()));
     for (const double value : doubles_of(input))
       if (std::isfinite(value)) sizes.largest = std::max(sizes.largest, std::fabs(value));
@@ -409,20 +409,16 @@ void add_gradients(const Evaluation& given, Expected& expected) {
   Evaluation all = given;
   if (all.inputs.empty()) {  // an exact row, which was not evaluated wide
     all.options.dtype = wide_dtype(expected.results.at(0).dtype);
-    all.inputs = all.changed([](double value, std::size_t, std::size_t) { return value; });
+    all.inputs = all.changed(unchanged);
   }
   all.ulps = 0;
   const Derivative derivative(all, expected);
   const std::size_t first = expected.results.size();
-  const std::vector<Tensor> gradients =
-      derivative([](double value, std::size_t, std::size_t) { return value; });
+  const std::vector<Tensor> gradients = derivative(unchanged);
   std::size_t next = 0;
   for (const Laid& laid : all.problem.tensors) {
     if (!is_differentiable(laid.dtype)) continue;
-    ExpectedTensor& out = expected.results.emplace_back();
-    out.dtype = laid.dtype;
-    out.shape = laid.shape;
-    out.wide = contiguous(detach(gradients.at(next++)));
+    expected.results.push_back({laid.dtype, laid.shape, contiguous(detach(gradients.at(next++)))});
   }
   const Evaluate again = [&](const Change& change) {
     std::vector<Tensor> results(first);
@@ -430,8 +426,7 @@ void add_gradients(const Evaluation& given, Expected& expected) {
     return results;
   };
   bound_by_conditioning(all, again, 8, expected.results, first);
-  allow_cancelling(expected.results, first,
-                   derivative([](double value, std::size_t, std::size_t) { return value; }, true));
+  allow_cancelling(expected.results, first, derivative(unchanged, true));
 }
 
 }  // namespace bp::conform

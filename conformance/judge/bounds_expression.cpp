@@ -75,14 +75,9 @@ class Steps {
   // An argument for each element, or the one number that it is.
   std::vector<double> column(const Evaluation& all, std::size_t argument,
                              const ExpectedTensor& out) const {
-    const bool is_given = argument < all.problem.arguments.size();
-    if (is_given && all.problem.arguments[argument].is_tensor()) {
-      const auto place = static_cast<std::size_t>(all.problem.arguments[argument].tensors[0]);
-      return doubles_of(views::expand(all.inputs[place], out.shape));
-    }
-    const bp_value value =
-        argument_value(all.problem, op_.schema->arguments[argument].name.c_str());
-    return {rounded(Scalar::from_value(value).to_double())};
+    Scalar number(0);
+    const Tensor values = all.operand(all.inputs, argument, out.shape, number);
+    return values.defined() ? doubles_of(values) : std::vector{rounded(number.to_double())};
   }
 
   Approximate step(const bp_expr_node& node, bool is_last) const {

@@ -11,15 +11,11 @@ namespace {
 
 // Inputs of which `size` has made non-negative numbers, with nothing in the imaginary parts.
 template <class Size> std::vector<Tensor> sized_inputs(const Evaluation& all, Size size) {
-  std::vector<Tensor> inputs =
-      all.changed([](double value, std::size_t, std::size_t) { return value; });
+  std::vector<Tensor> inputs = all.changed(unchanged);
   for (const Tensor& input : inputs) {
-    if (input.dtype() != f64 && input.dtype() != complex128) continue;
-    const Storage& storage = *input.impl()->storage;
-    auto* values = reinterpret_cast<double*>(storage.handle + storage.offset);
-    const std::size_t count = storage.bytes / sizeof(double);
+    const std::span<double> values = stored_numbers(input);
     const std::size_t parts = parts_of(input.dtype());
-    for (std::size_t i = 0; i + parts <= count; i += parts) {
+    for (std::size_t i = 0; i + parts <= values.size(); i += parts) {
       values[i] = size(values[i], parts == 2 ? values[i + 1] : 0);
       if (parts == 2) values[i + 1] = 0;
     }
@@ -72,27 +68,11 @@ std::vector<double> counts(const Evaluation& all, std::size_t r, std::size_t siz
   return terms;
 }
 
-bool are_whole(const Evaluation& all, double most) {
-  for (const Tensor& input : all.inputs)
-    for (const double value : doubles_of(input))
-      if (!(std::fabs(value) <= most) || value != std::trunc(value)) return false;
-  return true;
-}
-
-bool are_finite(const Evaluation& all) {
-  for (const Tensor& input : all.inputs)
-    for (const double value : doubles_of(input))
-      if (!std::isfinite(value)) return false;
-  return true;
-}
-
-// Do sums of products of the finite ones stay in the range of float64?
-bool are_small(const Evaluation& all) {
-  constexpr double most = 0x1p505;
-  for (const Tensor& input : all.inputs)
-    for (const double value : doubles_of(input))
-      if (std::isfinite(value) && std::fabs(value) > most) return false;
-  return true;
+// Does this hold of all numbers among the inputs?
+bool holds_of_all(const Evaluation& all, const std::function<bool(double)>& holds) {
+  return std::ranges::all_of(all.inputs, [&](const Tensor& input) {
+    return std::ranges::all_of(doubles_of(input), holds);
+  });
 }
 
 struct Accumulation {
@@ -155,11 +135,16 @@ void bound_one(const Evaluation& all, ExpectedTensor& out, const std::vector<dou
   const bool divides = all.is(Trait::divides);
   const bool may_be_exact = all.is(Trait::as_written) && a.of_factors == 0 && a.of_steps == 0 &&
                             a.accumulator.digits >= 24 && parts == 1 &&
-                            are_whole(all, a.accumulator.overflow());
+                            holds_of_all(all, [most = a.accumulator.overflow()](double value) {
+                              return std::fabs(value) <= most && value == std::trunc(value);
+                            });
   const double exact_below = std::ldexp(1.0, a.accumulator.digits);
   out.bound.assign(wide.size(), 0);
   out.typical.assign(wide.size(), 0);
-  const bool stays_in_float64 = a.result.digits < 53 || are_small(all);
+  // Sums of products of the finite ones stay in the range of float64.
+  const bool stays_in_float64 = a.result.digits < 53 || holds_of_all(all, [](double value) {
+                                  return !std::isfinite(value) || std::fabs(value) <= 0x1p505;
+                                });
   double most_terms = 0;
   for (std::size_t i = 0; i < wide.size(); ++i) {
     const double n = terms[i], sum = real_part(sums, i, parts) * (parts == 2 ? 2 : 1);
@@ -204,7 +189,8 @@ void bound_by_products(const Evaluation& all, std::vector<ExpectedTensor>& out) 
     const std::vector<bool> leaves =
         leaves_range(all, accumulation_of(all, out[r].dtype).accumulator, r);
     bound_one(all, out[r], values, counts(all, r, values.size()), leaves);
-    if (all.is(Trait::convolves)) out[r].nan_spreads = !are_finite(all);
+    if (all.is(Trait::convolves))
+      out[r].nan_spreads = !holds_of_all(all, [](double value) { return std::isfinite(value); });
   }
 }
 

@@ -30,16 +30,12 @@ bool rule_reads_values(const Problem& problem) {
   return (problem.op->flags & BP_OP_SHAPE_DATA) != 0;
 }
 
-Tensor without_memory(const Laid& laid) {
-  // Strides decide layouts alone, and rules do not look at these.
-  return empty_tensor(laid.shape, laid.dtype, meta_device);
-}
-
 void fill_arguments(const Problem& problem, InferredCall& out) {
   Operator& op = *problem.op;
   const bool reads = rule_reads_values(problem);
-  for (const Laid& laid : problem.tensors)
-    out.tensors.push_back(reads ? values_of(laid, oracle()) : without_memory(laid));
+  for (const Laid& laid : problem.tensors)  // strides decide layouts, at which no rule looks
+    out.tensors.push_back(reads ? values_of(laid, oracle())
+                                : empty_tensor(laid.shape, laid.dtype, meta_device));
   for (const SchemaArgument& argument : op.schema->arguments)
     out.args.push_back(argument.default_value);
   for (std::size_t i = 0; i < problem.arguments.size(); ++i) {
@@ -59,10 +55,6 @@ int InferredCall::position_of(const bp_tensor* tensor) const {
   for (std::size_t i = 0; i < tensors.size(); ++i)
     if (&tensors[i].impl()->abi == tensor) return static_cast<int>(i);
   return -1;
-}
-
-bool has_rule(const Operator& op) {
-  return op.infer != nullptr;
 }
 
 std::size_t count_results(const Problem& problem) {
@@ -90,10 +82,6 @@ void infer_call(const Problem& problem, InferredCall& out) {
 
 namespace {
 
-std::size_t num_stored(const Laid& laid) {
-  return laid.storage.size() / itemsize(laid.dtype);
-}
-
 // The view that `laid` describes of its storage.
 Tensor shown(const Tensor& storage, const Laid& laid) {
   return views::as_strided(storage, laid.shape, laid.strides, laid.offset);
@@ -101,10 +89,6 @@ Tensor shown(const Tensor& storage, const Laid& laid) {
 
 Tensor storage_of(std::size_t count, Dtype dtype) {
   return empty({static_cast<std::int64_t>(count)}, dtype, oracle());
-}
-
-bool is_floating_dtype(const bp_value& value) {
-  return value.tag == BP_DTYPE && has_fractions(static_cast<Dtype>(value.u.i));
 }
 
 bp_value absolute(bp_value value) {
@@ -117,8 +101,8 @@ bp_value edited(bp_value value, const SchemaArgument& argument, const CallOption
                 bool makes_tensors) {
   if (argument.type == ArgumentType::device) return value_of(oracle());
   if (argument.type == ArgumentType::dtype && options.dtype) {
-    if (is_floating_dtype(value) || (value.tag == BP_NONE && makes_tensors))
-      return value_of(*options.dtype);
+    const bool is_floating = value.tag == BP_DTYPE && has_fractions(static_cast<Dtype>(value.u.i));
+    if (is_floating || (value.tag == BP_NONE && makes_tensors)) return value_of(*options.dtype);
   }
   if (options.step != 0 && argument.name == "eps" && value.tag == BP_NONE)
     return value_of(options.step);
@@ -149,7 +133,7 @@ bp_value tensor_value(const Argument& argument, const std::vector<Tensor>& tenso
 }
 
 Tensor laid_out(const Laid& laid) {
-  const Tensor storage = storage_of(num_stored(laid), laid.dtype);
+  const Tensor storage = storage_of(laid.storage.size() / itemsize(laid.dtype), laid.dtype);
   if (!laid.storage.empty()) std::memcpy(storage.data_ptr(), laid.storage.data(), storage.nbytes());
   return shown(storage, laid);
 }
@@ -158,24 +142,28 @@ Tensor laid_out_wide(const Laid& laid, std::optional<Dtype> through) {
   const bool becomes_real = through && !has_fractions(laid.dtype);
   const Dtype wide = becomes_real ? wide_dtype(*through) : wide_dtype(laid.dtype);
   if (wide == laid.dtype && !through) return laid_out(laid);
-  const std::size_t count = num_stored(laid);
+  const std::size_t count = laid.storage.size() / itemsize(laid.dtype);
   std::vector<double> values = to_doubles(laid.storage.data(), count, laid.dtype);
   if (through)
     for (double& value : values) value = rounded_to(value, *through);
   const Tensor storage = storage_of(count, wide);
-  auto* out = count == 0 ? nullptr : static_cast<double*>(storage.data_ptr());
+  const std::span<double> out = stored_numbers(storage);
+  std::ranges::fill(out, 0.0);  // imaginary parts that the dtype lacks
   const std::size_t stride = parts_of(wide) / parts_of(laid.dtype);
-  if (stride == 2) std::fill_n(out, 2 * count, 0.0);
   for (std::size_t i = 0; i < values.size(); ++i) out[i * stride] = values[i];
   return shown(storage, laid);
 }
 
-void change_elements(const Tensor& tensor, std::size_t t, const Change& change) {
-  if (tensor.dtype() != f64 && tensor.dtype() != complex128) return;
+std::span<double> stored_numbers(const Tensor& tensor) {
+  if (tensor.dtype() != f64 && tensor.dtype() != complex128) return {};
   const Storage& storage = *tensor.impl()->storage;
-  auto* values = reinterpret_cast<double*>(storage.handle + storage.offset);
-  const std::size_t count = storage.bytes / sizeof(double);
-  for (std::size_t i = 0; i < count; ++i) values[i] = change(values[i], t, i);
+  return {reinterpret_cast<double*>(storage.handle + storage.offset),
+          storage.bytes / sizeof(double)};
+}
+
+void change_elements(const Tensor& tensor, std::size_t t, const Change& change) {
+  std::size_t i = 0;
+  for (double& value : stored_numbers(tensor)) value = change(value, t, i++);
 }
 
 std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& tensors,
@@ -229,6 +217,14 @@ std::vector<double> doubles_of(const Tensor& tensor) {
   return to_doubles(dense.data_ptr(), static_cast<std::size_t>(dense.numel()), dense.dtype());
 }
 
+std::string integer_text(Dtype dtype, const unsigned char* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, itemsize(dtype));
+  if (!is_signed_integer(dtype)) return std::to_string(word);
+  const auto unused = 64 - 8 * itemsize(dtype);
+  return std::to_string(static_cast<std::int64_t>(word << unused) >> unused);
+}
+
 namespace {
 
 std::string oracle_path() {
@@ -254,11 +250,10 @@ Device oracle() {
 
 namespace {
 
-// "3 ulp"
-bool read_ulps(std::string_view tolerance, double& ulps) {
-  if (!tolerance.ends_with(" ulp")) return false;
-  ulps = std::strtod(std::string(tolerance).c_str(), nullptr);
-  return true;
+// Of "3 ulp" 3.
+std::optional<double> ulps_of(std::string_view tolerance) {
+  if (!tolerance.ends_with(" ulp")) return std::nullopt;
+  return std::strtod(std::string(tolerance).c_str(), nullptr);
 }
 
 // A product, a quotient or a square: of complex numbers that is several roundings.
@@ -268,25 +263,24 @@ bool ends_in_product(const Operator& op) {
   return last == BP_X_MUL || last == BP_X_DIV;
 }
 
-RuleKind kind_of(const Evaluation& all, Dtype dtype, double& ulps) {
+// And what the row says of its ulps, in `all`.
+RuleKind kind_of(Evaluation& all, Dtype dtype) {
   const Operator& op = all.op();
   const std::string_view tolerance = op.tolerance;
   if (tolerance == "shape") return RuleKind::shape;
   if (!has_fractions(dtype)) return RuleKind::exact;
-  if (op.decompose_complex && is_complex_function(all.problem)) {
-    if (!read_ulps(tolerance, ulps)) ulps = 0;
-    return RuleKind::functions;
-  }
+  const std::optional<double> ulps = ulps_of(tolerance);
+  all.ulps = ulps.value_or(0);
+  if (is_complex_function(all.problem)) return RuleKind::functions;
   const bool is_expression = op.kind == BP_KIND_POINTWISE && op.num_nodes != 0;
   if (tolerance == "exact")
     return is_expression && is_complex(dtype) && ends_in_product(op) ? RuleKind::expression
                                                                      : RuleKind::exact;
   if (is_expression) {
-    if (!read_ulps(tolerance, ulps)) ulps = 4;
+    all.ulps = ulps.value_or(4);
     return RuleKind::expression;
   }
-  if (read_ulps(tolerance, ulps))
-    return all.is(Trait::conditioned) ? RuleKind::conditioned : RuleKind::ulp;
+  if (ulps) return all.is(Trait::conditioned) ? RuleKind::conditioned : RuleKind::ulp;
   return all.is(Trait::sums_products) ? RuleKind::products : RuleKind::conditioned;
 }
 
@@ -353,6 +347,16 @@ std::vector<Tensor> Evaluation::changed(const Change& change) const {
   return changed_inputs(problem, through, change);
 }
 
+Tensor Evaluation::operand(const std::vector<Tensor>& wide, std::size_t argument,
+                           const Sizes& shape, Scalar& number) const {
+  const std::vector<Argument>& given = problem.arguments;
+  if (argument < given.size() && given[argument].is_tensor())
+    return views::expand(wide[static_cast<std::size_t>(given[argument].tensors[0])], shape);
+  const std::string& name = op().schema->arguments[argument].name;
+  number = Scalar::from_value(argument_value(problem, name.c_str()));
+  return {};
+}
+
 bool Evaluation::flushes(Dtype dtype) const {
   if (dtype == bf16 && kind == RuleKind::products && numerics.flushes_bf16_products) return true;
   return numerics.flushes_denormals && (dtype == f32 || dtype == bf16 || dtype == complex64);
@@ -381,10 +385,10 @@ Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics
   Evaluation all{problem, one, numerics};
   Dtype computed = dtype_of_first(problem, given);
   all.facts = find_row_facts(problem.op->name());
-  all.kind = kind_of(all, computed, all.ulps);
+  all.kind = kind_of(all, computed);
   for (const Tensor& result : given)  // the first may be indices
     if (all.kind == RuleKind::exact && has_fractions(result.dtype()))
-      all.kind = kind_of(all, computed = result.dtype(), all.ulps);
+      all.kind = kind_of(all, computed = result.dtype());
   all.is_composite = problem.op->kind == BP_KIND_COMPOSITE;
   all.options.seed = one.seed;
   if (all.kind == RuleKind::exact || all.kind == RuleKind::shape) return all;
@@ -393,10 +397,6 @@ Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics
   if (all.is(Trait::own_step)) all.options.step = computed == f64 ? 0 : 0x1p-23;
   all.inputs = wide_inputs(problem, all.through);
   return all;
-}
-
-bool leaves_zero_open(const Operator& op) {
-  return has_trait(op.name(), Trait::extrema);
 }
 
 }  // namespace bp::conform

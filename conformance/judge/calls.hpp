@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ bp_value tensor_value(const Argument& argument, const std::vector<Tensor>& tenso
                       TensorLists& lists);
 
 struct InferredCall {
-  std::vector<Tensor>
-      tensors;  // one for each of the problem's, without memory unless the rule reads values
+  // One for each of the problem's, without memory unless the rule reads values.
+  std::vector<Tensor> tensors;
   std::vector<bp_value> args;  // in schema order, defaults filled in, rewritten by the rule
   TensorLists lists;
   Inferred inferred;
@@ -36,7 +37,9 @@ struct InferredCall {
 };
 
 // Does the row have a rule (composite rows and views have none)?
-bool has_rule(const Operator& op);
+inline bool has_rule(const Operator& op) {
+  return op.infer != nullptr;
+}
 // How many results the call has; of one that must be refused, as many as the schema names.
 std::size_t count_results(const Problem& problem);
 // Throws what the rule throws.
@@ -49,12 +52,17 @@ using Change = std::function<double(double value, std::size_t t, std::size_t i)>
 Tensor laid_out(const Laid& laid);
 // The same in the wide dtype. Elements are first rounded to `through`, if given.
 Tensor laid_out_wide(const Laid& laid, std::optional<Dtype> through);
-// Changes all elements of the storage, in place. Nothing happens to integers and bools.
+// All numbers of a wide tensor's storage; of integers and bools none.
+std::span<double> stored_numbers(const Tensor& tensor);
+// Changes them in place.
 void change_elements(const Tensor& tensor, std::size_t t, const Change& change);
+inline double unchanged(double value, std::size_t, std::size_t) {
+  return value;
+}
 
 struct CallOptions {
-  std::optional<Dtype>
-      dtype;  // replaces arguments that are a floating dtype, and missing ones of factories
+  // Replaces arguments that are a floating dtype, and missing ones of factories.
+  std::optional<Dtype> dtype;
   bool absolute_numbers = false;  // numbers by their absolute value
   double step = 0;                // not 0: replaces an absent `eps`, which depends on the dtype
   std::uint64_t seed = 1;         // of the oracle's generator
@@ -71,28 +79,29 @@ bool has_number_beyond(const Problem& problem, Dtype dtype);
 
 // All elements, row-major, as doubles.
 std::vector<double> doubles_of(const Tensor& tensor);
+// An integer's digits; of a bool, those of its byte.
+std::string integer_text(Dtype dtype, const unsigned char* at);
 
 // ---- What a call should give, and how far from it a result may be: computed from the problem in float64, never guessed
 
 // One result. Values are those of the wide dtype (f64, complex128 as pairs, integers and bools in their own width).
 struct ExpectedTensor {
   Dtype dtype = f32;  // that the result must have
-  Sizes shape;
-  Tensor wide;  // row-major, on the oracle
-  std::vector<double>
-      bound;  // for each element (each part of a complex one), absolute; empty: `ulp` alone decides
+  Sizes shape{};
+  Tensor wide{};  // row-major, on the oracle
+  // For each element (each part of a complex one), absolute; empty: `ulp` alone decides.
+  std::vector<double> bound{};
   double ulp = 0;            // 0 and no bound: bit for bit
   bool only_shape = false;   // values are not determined
   bool any_zero = false;     // of extrema: whether a zero has a sign is left open
   bool signed_zero = false;  // a result of 0 has the sign that is expected, beside a bound
   bool nan_spreads = false;  // of convolutions: padding times an infinite weight may be NaN, or not
-  Tensor
-      flushed;  // what else is right where the plugin declares that it flushes denormals; may be undefined
+  Tensor flushed{};       // what else is right where the plugin declares that it flushes denormals
   double zero_below = 0;  // results below this may be 0, for the same reason
-  std::vector<double>
-      typical;  // errors of this size are usual where rounding is random; empty: not judged
+  // Errors of this size are usual where rounding is random; empty: not judged.
+  std::vector<double> typical{};
   std::string
-      rule;  // the sentence that `explain` prints: "exact", "3 ulp", "gamma(65, f32) * sum |a||b|" ...
+      rule{};  // as `explain` prints it: "exact", "3 ulp", "gamma(65, f32) * sum |a||b|" ...
 };
 
 // A tensor of the problem that the call changes, as batch norm's running statistics are.
@@ -130,7 +139,7 @@ struct Comparison {
   std::uint64_t wrong = 0, of = 0;
   std::uint64_t unbounded = 0;  // elements of which anything is right: their bound is infinite
   std::string
-      why;  // empty, or "element [1, 2]: 3.0000002, expected 3 (bound 1e-7: 3 ulp); 5 of 12 differ"
+      why;  // empty, or "element [1, 2]: 3.0000002, expected 3 within 1e-7 ...; 5 of 12 differ"
 };
 // `bytes`: the result's elements, row-major, in its own dtype.
 Comparison compare(const Bytes& bytes, const ExpectedTensor& expected);
@@ -169,6 +178,10 @@ struct Evaluation {
   bool is(Trait trait) const { return facts && facts->is(trait); }
   // Fresh wide inputs with each element changed.
   std::vector<Tensor> changed(const Change& change) const;
+  // The wide values of an argument that is a tensor, for each element of `shape`; undefined for a number, which is left
+  // in `number`.
+  Tensor operand(const std::vector<Tensor>& wide, std::size_t argument, const Sizes& shape,
+                 Scalar& number) const;
   bool flushes(Dtype dtype) const;
 };
 
@@ -184,9 +197,6 @@ Evaluation evaluation_of(const Problem& problem, const Case& one, const Numerics
 // Fresh wide inputs with each element changed; `through` as in Evaluation.
 std::vector<Tensor> changed_inputs(const Problem& problem, std::optional<Dtype> through,
                                    const Change& change);
-
-// Rows that choose among equal numbers: which zero they give is left open.
-bool leaves_zero_open(const Operator& op);
 
 // The derivative: gradients of the inputs behind the call's results. `expected` has the latter.
 void add_gradients(const Evaluation& all, Expected& expected);

@@ -83,24 +83,15 @@ bool is_finite(Complex a) {
 // An argument for each element, or the one number that it is.
 Column column(const Evaluation& all, const std::vector<Tensor>& inputs, std::size_t argument,
               const ExpectedTensor& out) {
-  const bool is_given = argument < all.problem.arguments.size();
-  if (!is_given || !all.problem.arguments[argument].is_tensor()) {
-    const std::string& name = all.op().schema->arguments[argument].name;
-    return {Complex(Scalar::from_value(argument_value(all.problem, name.c_str())).to_complex())};
-  }
-  const auto place = static_cast<std::size_t>(all.problem.arguments[argument].tensors[0]);
-  const std::vector<double> parts = doubles_of(views::expand(inputs[place], out.shape));
-  const std::size_t stride = parts_of(inputs[place].dtype());
+  Scalar number(0);
+  const Tensor tensor = all.operand(inputs, argument, out.shape, number);
+  if (!tensor.defined()) return {Complex(number.to_complex())};
+  const std::vector<double> parts = doubles_of(tensor);
+  const std::size_t stride = parts_of(tensor.dtype());
   Column values;
   for (std::size_t i = 0; i < parts.size(); i += stride)
     values.emplace_back(parts[i], stride == 2 ? parts[i + 1] : 0);
   return values;
-}
-
-std::size_t count_of(const ExpectedTensor& out) {
-  std::size_t count = 1;
-  for (const std::int64_t size : out.shape) count *= static_cast<std::size_t>(size);
-  return count;
 }
 
 const Complex& at(const Column& column, std::size_t i) {
@@ -143,6 +134,7 @@ bool is_complex_function(const Problem& problem) {
 Tensor complex_function(const Evaluation& all, const std::vector<Tensor>& inputs,
                         const ExpectedTensor& out) {
   const Operator& op = all.op();
+  const auto count = static_cast<std::size_t>(numel_of(out.shape));
   std::vector<Column> steps;
   for (std::uint32_t n = 0; n < op.num_nodes; ++n) {
     const bp_expr_node& node = op.nodes[n];
@@ -152,14 +144,14 @@ Tensor complex_function(const Evaluation& all, const std::vector<Tensor>& inputs
       steps.push_back({Complex(node.imm)});
     } else {
       Column values;
-      for (std::size_t i = 0; i < count_of(out); ++i)
+      for (std::size_t i = 0; i < count; ++i)
         values.push_back(applied(node.code, at(steps[node.a], i), at(steps[node.b], i)));
       steps.push_back(std::move(values));
     }
   }
   const Tensor wide = empty(out.shape, wide_dtype(out.dtype), oracle());
-  auto* to = count_of(out) == 0 ? nullptr : static_cast<double*>(wide.data_ptr());
-  for (std::size_t i = 0; i < count_of(out); ++i) {
+  auto to = stored_numbers(wide).begin();
+  for (std::size_t i = 0; i < count; ++i) {
     *to++ = static_cast<double>(steps.back()[i].real());
     if (is_complex(out.dtype)) *to++ = static_cast<double>(steps.back()[i].imag());
   }

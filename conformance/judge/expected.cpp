@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <backplane/core_ops/creation.hpp>
+#include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "cases/axes.hpp"
@@ -15,27 +16,14 @@
 namespace bp::conform {
 namespace {
 
-ExpectedTensor like(const Tensor& given) {
-  ExpectedTensor expected;
-  expected.dtype = given.dtype();
-  expected.shape = given.shape().to_vector();
-  return expected;
-}
-
 // The tensor's values in its wide dtype, row-major.
 Tensor widened_values(const Tensor& given) {
-  const Sizes shape = given.shape().to_vector();
-  Laid laid{given.dtype(), shape, row_major_strides(shape), 0, {}};
-  const Tensor dense = contiguous(given);
-  const auto* bytes =
-      dense.numel() == 0 ? nullptr : static_cast<const unsigned char*>(dense.data_ptr());
-  laid.storage.assign(bytes, bytes + dense.nbytes());
-  return laid_out_wide(laid, std::nullopt);
+  return contiguous(to(given, wide_dtype(given.dtype())));
 }
 
 void take_exactly(ExpectedTensor& out, const Tensor& given, const Evaluation& all) {
   out.wide = widened_values(given);
-  out.any_zero = leaves_zero_open(all.op());
+  out.any_zero = all.is(Trait::extrema);  // which zero they choose is left open
   out.rule = out.any_zero ? "exact, but for the sign of zero" : "exact";
   // A number that 16 bits cannot hold may stay float32 or be rounded first.
   if (all.op().kind != BP_KIND_POINTWISE || (out.dtype != f16 && out.dtype != bf16)) return;
@@ -151,7 +139,8 @@ Expected evaluated(const Problem& problem, const Case& one, const Numerics& nume
   const bool by_functions = all.kind == RuleKind::functions;
   if (is_wide && !by_functions) all.results = call_row(problem, all.inputs, all.options);
   for (std::size_t r = 0; r < given.size(); ++r) {
-    ExpectedTensor& out = expected.results.emplace_back(like(given[r]));
+    ExpectedTensor& out = expected.results.emplace_back(
+        ExpectedTensor{given[r].dtype(), given[r].shape().to_vector()});
     out.only_shape = all.kind == RuleKind::shape;
     if (out.only_shape) {
       out.wide = widened_values(given[r]);
@@ -168,11 +157,8 @@ Expected evaluated(const Problem& problem, const Case& one, const Numerics& nume
       throw_error(ErrorClass::internal,
                   std::string(problem.op->name()) +
                       ": writes an argument, and the suite has no bound for it");
-    ExpectedTensor after;
-    after.dtype = problem.tensors[tensor].dtype;
-    after.shape = problem.tensors[tensor].shape;
-    after.wide = contiguous(all.inputs[tensor]);  // as the wide call has left it
-    expected.written.push_back({tensor, std::move(after)});
+    const Laid& laid = problem.tensors[tensor];  // and its values as the wide call has left them
+    expected.written.push_back({tensor, {laid.dtype, laid.shape, contiguous(all.inputs[tensor])}});
   }
   if (is_wide) set_bounds(all, expected);
   allow_flushing(all, expected.results);
@@ -228,95 +214,55 @@ std::string index_text(std::size_t element, const Sizes& shape) {
   return "[" + text + "]";
 }
 
-class Told {
- public:
-  Told(Comparison& comparison, const ExpectedTensor& expected)
-      : comparison_(comparison), expected_(expected) {}
-
-  void wrong(std::size_t element, const std::string& got, const std::string& wanted,
-             const std::string& bound) {
-    comparison_.ok = false;
-    if (++comparison_.wrong > num_told) return;
-    comparison_.why +=
-        fmt::format("{}element {}: {}, expected {}{}", comparison_.why.empty() ? "" : "; ",
-                    index_text(element, expected_.shape), got, wanted, bound);
-  }
-  void finish() {
-    if (comparison_.wrong == 0) return;
-    comparison_.why += fmt::format(" (rule: {}); {} of {} differ", expected_.rule,
-                                   comparison_.wrong, comparison_.of);
-  }
-
- private:
-  Comparison& comparison_;
-  const ExpectedTensor& expected_;
-};
-
-// What an integer result may be; the other one is null where there is none.
-struct Wanted {
-  const unsigned char *first, *other;
-};
-
-template <class T>
-void compare_whole(const unsigned char* bytes, const Wanted& wanted, std::size_t count,
-                   Told& told) {
-  const auto at = [](const unsigned char* all, std::size_t i) {
-    T value;
-    std::memcpy(&value, all + i * sizeof(T), sizeof(T));
-    return value;
-  };
-  for (std::size_t i = 0; i < count; ++i) {
-    const T a = at(bytes, i), b = at(wanted.first, i);
-    if (a == b || (wanted.other != nullptr && a == at(wanted.other, i))) continue;
-    told.wrong(i, fmt::format("{}", a), fmt::format("{}", b), "");
-  }
+void tell_wrong(Comparison& comparison, const ExpectedTensor& expected, std::size_t element,
+                const std::string& got, const std::string& wanted, const std::string& bound) {
+  comparison.ok = false;
+  if (++comparison.wrong > num_told) return;
+  comparison.why +=
+      fmt::format("{}element {}: {}, expected {}{}", comparison.why.empty() ? "" : "; ",
+                  index_text(element, expected.shape), got, wanted, bound);
 }
 
-void compare_integers(const unsigned char* bytes, const ExpectedTensor& expected, std::size_t count,
-                      Told& told) {
-  const auto bytes_of = [](const Tensor& tensor) {
-    return tensor.defined() ? static_cast<const unsigned char*>(tensor.data_ptr()) : nullptr;
+// Byte for byte: a true of 2 is wrong as well.
+void compare_integers(const unsigned char* bytes, const ExpectedTensor& expected,
+                      Comparison& comparison) {
+  const std::size_t size = itemsize(expected.dtype);
+  const auto at = [&](const Tensor& tensor, std::size_t i) {
+    return static_cast<const unsigned char*>(tensor.data_ptr()) + i * size;
   };
-  const Wanted wanted{bytes_of(expected.wide), bytes_of(expected.flushed)};
-  switch (expected.dtype) {
-    case boolean:
-      return compare_whole<std::uint8_t>(bytes, wanted, count,
-                                         told);  // a true of 2 is wrong as well
-    case u8: return compare_whole<std::uint8_t>(bytes, wanted, count, told);
-    case i8: return compare_whole<std::int8_t>(bytes, wanted, count, told);
-    case i16: return compare_whole<std::int16_t>(bytes, wanted, count, told);
-    case i32: return compare_whole<std::int32_t>(bytes, wanted, count, told);
-    case u16: return compare_whole<std::uint16_t>(bytes, wanted, count, told);
-    case u32: return compare_whole<std::uint32_t>(bytes, wanted, count, told);
-    case u64: return compare_whole<std::uint64_t>(bytes, wanted, count, told);
-    default: return compare_whole<std::int64_t>(bytes, wanted, count, told);
+  for (std::size_t i = 0; i < comparison.of; ++i) {
+    const unsigned char *got = bytes + i * size, *wanted = at(expected.wide, i);
+    if (std::memcmp(got, wanted, size) == 0) continue;
+    if (expected.flushed.defined() && std::memcmp(got, at(expected.flushed, i), size) == 0)
+      continue;
+    tell_wrong(comparison, expected, i, integer_text(expected.dtype, got),
+               integer_text(expected.dtype, wanted), "");
   }
 }
 
 // One floating result, or one part of a complex one.
-class Judge {
- public:
-  Judge(const ExpectedTensor& expected, const FloatingFormat& format)
-      : expected_(expected), format_(format) {}
+struct Judge {
+  const ExpectedTensor& expected;
+  const FloatingFormat format = format_of(expected.dtype);
+  double error = 0, bound = 0;
 
   // Whether `got` will do for `wanted`; error and bound are left in `error` and `bound`.
   bool takes(double got, double wanted, std::size_t i) {
-    bound = expected_.bound.empty() ? 0 : expected_.bound[i];
+    bound = expected.bound.empty() ? 0 : expected.bound[i];
     error = 0;
     if (bound == HUGE_VAL) return true;
-    if (expected_.nan_spreads && std::isnan(got)) return true;
+    if (expected.nan_spreads && std::isnan(got)) return true;
     if (std::isnan(wanted) || std::isnan(got)) return std::isnan(wanted) == std::isnan(got);
-    if (expected_.zero_below > 0 && got == 0 && std::fabs(wanted) < expected_.zero_below)
-      return true;
-    if (expected_.bound.empty()) {
+    if (expected.zero_below > 0 && got == 0 && std::fabs(wanted) < expected.zero_below) return true;
+    if (expected.bound.empty()) {
       if (got == wanted &&
-          (std::signbit(got) == std::signbit(wanted) || (got == 0 && expected_.any_zero)))
+          (std::signbit(got) == std::signbit(wanted) || (got == 0 && expected.any_zero)))
         return true;
       error = got == wanted ? 0 : std::fabs(got - wanted);
       return false;
     }
     if (std::isinf(wanted) && std::isinf(got)) return std::signbit(wanted) == std::signbit(got);
-    if (expected_.signed_zero && wanted == 0 && got == 0 &&
+    if (expected.signed_zero && wanted == 0 && got == 0 &&
         std::signbit(wanted) != std::signbit(got))
       return false;
     // An infinite expectation may stand at the edge of float64: then the bound is infinite as well.
@@ -324,64 +270,51 @@ class Judge {
     return error <= bound;
   }
 
-  double error = 0, bound = 0;
-
- private:
   // Beyond the largest number all are as one step further: so an overflow of few ulps is an error of few ulps.
   double in_range(double value) const {
-    const double edge = format_.overflow();
+    const double edge = format.overflow();
     return std::fabs(value) > edge ? std::copysign(edge, value) : value;
   }
-
-  const ExpectedTensor& expected_;
-  const FloatingFormat& format_;
 };
 
-struct Statistics {
-  double bias = 0, squares = 0;
-  std::size_t biased = 0, typical = 0;
-};
-
-void compare_floats(const unsigned char* bytes, const ExpectedTensor& expected, std::size_t count,
-                    Comparison& comparison, Told& told) {
-  const FloatingFormat format = format_of(expected.dtype);
+void compare_floats(const unsigned char* bytes, const ExpectedTensor& expected,
+                    Comparison& comparison) {
+  const auto count = static_cast<std::size_t>(comparison.of);
   const std::vector<double> got = to_doubles(bytes, count, expected.dtype);
-  const std::vector<double> wanted =
-      to_doubles(expected.wide.data_ptr(), count, expected.wide.dtype());
+  const std::vector<double> wanted = doubles_of(expected.wide);
   std::vector<double> flushed;
-  if (expected.flushed.defined())
-    flushed = to_doubles(expected.flushed.data_ptr(), count, expected.flushed.dtype());
-  Judge judge(expected, format);
-  Statistics statistics;
+  if (expected.flushed.defined()) flushed = doubles_of(expected.flushed);
+  Judge judge{expected};
+  double bias = 0, squares = 0;
+  std::size_t num_biased = 0, num_typical = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     bool ok = judge.takes(got[i], wanted[i], i);
     const double error = judge.error, bound = judge.bound;
     comparison.unbounded += bound == HUGE_VAL;
     if (!ok && !flushed.empty()) ok = judge.takes(got[i], flushed[i], i);
     if (!ok)
-      told.wrong(i / parts_of(expected.dtype), fmt::format("{:.9g}", got[i]),
+      tell_wrong(comparison, expected, i / parts_of(expected.dtype), fmt::format("{:.9g}", got[i]),
                  fmt::format("{:.17g}", wanted[i]),
                  bound > 0 ? fmt::format(" within {:.3g}", bound) : "");
     if (!std::isfinite(got[i]) || !std::isfinite(wanted[i]) || bound == HUGE_VAL) continue;
-    comparison.worst = std::max(comparison.worst, error / format.ulp(wanted[i]));
+    comparison.worst = std::max(comparison.worst, error / judge.format.ulp(wanted[i]));
     if (bound <= 0) continue;
     comparison.worst_share = std::max(comparison.worst_share, error / bound);
     // Away from 0 counts as up, so that cutting off digits leans to one side.
-    statistics.bias += std::copysign(1.0, wanted[i]) * (got[i] - wanted[i]) / bound;
-    ++statistics.biased;
+    bias += std::copysign(1.0, wanted[i]) * (got[i] - wanted[i]) / bound;
+    ++num_biased;
     if (expected.typical.empty()) continue;
-    statistics.squares += error / expected.typical[i] * (error / expected.typical[i]);
-    ++statistics.typical;
+    squares += error / expected.typical[i] * (error / expected.typical[i]);
+    ++num_typical;
   }
-  if (statistics.biased != 0)
-    comparison.bias = statistics.bias / static_cast<double>(statistics.biased);
-  if (statistics.typical < least_errors) return;
-  const double root = std::sqrt(statistics.squares / static_cast<double>(statistics.typical));
+  if (num_biased != 0) comparison.bias = bias / static_cast<double>(num_biased);
+  if (num_typical < least_errors) return;
+  const double root = std::sqrt(squares / static_cast<double>(num_typical));
   if (root <= usual_errors) return;
   comparison.why += fmt::format(
       "{}the errors of {} elements are on the whole {:.3g} times what rounding in the declared "
       "accumulator makes{}",
-      comparison.ok ? "" : "; ", statistics.typical, root,
+      comparison.ok ? "" : "; ", num_typical, root,
       comparison.ok ? " (rule: " + expected.rule + ")" : "");
   comparison.ok = false;
 }
@@ -390,22 +323,19 @@ void compare_floats(const unsigned char* bytes, const ExpectedTensor& expected, 
 
 Comparison compare(const Bytes& bytes, const ExpectedTensor& expected) {
   Comparison comparison;
-  std::size_t count = 1;
-  for (const std::int64_t size : expected.shape) count *= static_cast<std::size_t>(size);
-  comparison.of = count;
-  if (bytes.size() != count * itemsize(expected.dtype)) {
+  comparison.of = static_cast<std::uint64_t>(numel_of(expected.shape));
+  if (bytes.size() != comparison.of * itemsize(expected.dtype)) {
     comparison.ok = false;
     comparison.why = fmt::format("{} bytes where {} elements of {} are expected", bytes.size(),
-                                 count, name(expected.dtype));
+                                 comparison.of, name(expected.dtype));
     return comparison;
   }
-  if (count == 0 || expected.only_shape) return comparison;
-  Told told(comparison, expected);
-  if (has_fractions(expected.dtype))
-    compare_floats(bytes.data(), expected, count, comparison, told);
-  else
-    compare_integers(bytes.data(), expected, count, told);
-  told.finish();
+  if (comparison.of == 0 || expected.only_shape) return comparison;
+  (has_fractions(expected.dtype) ? compare_floats : compare_integers)(bytes.data(), expected,
+                                                                      comparison);
+  if (comparison.wrong != 0)
+    comparison.why +=
+        fmt::format(" (rule: {}); {} of {} differ", expected.rule, comparison.wrong, comparison.of);
   return comparison;
 }
 
