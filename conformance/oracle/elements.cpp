@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace oracle {
@@ -112,7 +111,9 @@ Word to_integer(Real value, bp::Dtype dtype) {
              : static_cast<Word>(std::numeric_limits<Index>::min());
 }
 
-Real load_real(const void* at, bp::Dtype dtype) {
+}  // namespace
+
+template <> Real load<Real>(const void* at, bp::Dtype dtype) {
   switch (static_cast<std::uint32_t>(dtype)) {
     case BP_F32: return raw<float>(at);
     case BP_F64: return raw<double>(at);
@@ -127,7 +128,7 @@ Real load_real(const void* at, bp::Dtype dtype) {
   }
 }
 
-void store_real(void* at, bp::Dtype dtype, Real value) {
+template <> void store<Real>(void* at, bp::Dtype dtype, Real value) {
   switch (static_cast<std::uint32_t>(dtype)) {
     case BP_F32: return put(at, static_cast<float>(value));
     case BP_F64: return put(at, static_cast<double>(value));
@@ -139,15 +140,6 @@ void store_real(void* at, bp::Dtype dtype, Real value) {
     case BP_F8_E5M2: return put(at, static_cast<std::uint8_t>(encode(small_format(dtype), value)));
     default: return store_integer(at, dtype, to_integer(value, dtype));
   }
-}
-
-}  // namespace
-
-bool is_complex(bp::Dtype dtype) {
-  return bp::complex.holds(dtype);
-}
-bool is_integer(bp::Dtype dtype) {
-  return dtype == bp::boolean || bp::integral.holds(dtype);
 }
 
 Indices places(bp::Ints shape, bp::Ints strides) {
@@ -162,42 +154,43 @@ Indices places(bp::Ints shape, bp::Ints strides) {
   return found;
 }
 
-template <> Real load<Real>(const void* at, bp::Dtype dtype) {
-  return load_real(at, dtype);
+template <> double load<double>(const void* at, bp::Dtype dtype) {
+  return static_cast<double>(load<Real>(at, dtype));
 }
 template <> Word load<Word>(const void* at, bp::Dtype dtype) {
-  return is_integer(dtype) ? load_integer(at, dtype) : to_integer(load_real(at, dtype), bp::i64);
+  return is_integer(dtype) ? load_integer(at, dtype) : to_integer(load<Real>(at, dtype), bp::i64);
 }
 template <> Complex load<Complex>(const void* at, bp::Dtype dtype) {
   if (dtype == bp::complex64) return Complex(raw<std::complex<float>>(at));
   if (dtype == bp::complex128) return Complex(raw<std::complex<double>>(at));
-  return load_real(at, dtype);
+  return load<Real>(at, dtype);
 }
 
-template <> void store<Real>(void* at, bp::Dtype dtype, Real value) {
-  store_real(at, dtype, value);
+template <> void store<double>(void* at, bp::Dtype dtype, double value) {
+  store<Real>(at, dtype, value);
 }
 template <> void store<Word>(void* at, bp::Dtype dtype, Word value) {
   if (is_integer(dtype))
     store_integer(at, dtype, value);
   else
-    store_real(at, dtype, Real(static_cast<Index>(value)));
+    store<Real>(at, dtype, Real(static_cast<Index>(value)));
 }
 template <> void store<Complex>(void* at, bp::Dtype dtype, Complex value) {
   if (dtype == bp::complex64)
-    put(at,
-        std::complex<float>(static_cast<float>(value.real()), static_cast<float>(value.imag())));
+    put(at, std::complex<float>(value));
   else if (dtype == bp::complex128)
-    put(at,
-        std::complex<double>(static_cast<double>(value.real()), static_cast<double>(value.imag())));
+    put(at, std::complex<double>(value));
   else if (dtype == bp::boolean)
     put<std::uint8_t>(at, value.real() != 0 || value.imag() != 0);
   else
-    store_real(at, dtype, value.real());
+    store<Real>(at, dtype, value.real());
 }
 
 template <> Real number<Real>(const bp::Scalar& value) {
   return value.is_integer() ? Real(value.to_int()) : Real(value.to_double());
+}
+template <> double number<double>(const bp::Scalar& value) {
+  return static_cast<double>(number<Real>(value));
 }
 template <> Word number<Word>(const bp::Scalar& value) {
   return value.is_integer() ? static_cast<Word>(value.to_int())
@@ -216,22 +209,16 @@ Line along(bp::Ints shape, Index dim) {
   return line;
 }
 
-Groups groups_of(bp::Ints shape, bp::Ints dims) {
+Groups groups_of(bp::Ints shape, const std::optional<bp::Ints>& dims) {
   std::vector<Index> strides(shape.size());
   Groups groups;
   for (std::size_t d = shape.size(); d-- > 0;) {
-    if (std::ranges::find(dims, static_cast<Index>(d)) != dims.end()) continue;
+    if (!dims || std::ranges::find(*dims, static_cast<Index>(d)) != dims->end()) continue;
     strides[d] = groups.count;
     groups.count *= shape[d];
   }
   groups.of = places(shape, {strides.data(), strides.size()});
   return groups;
-}
-Groups groups_of(bp::Ints shape, const std::optional<bp::Ints>& dims) {
-  if (dims) return groups_of(shape, *dims);
-  Groups all;
-  all.of.assign(static_cast<std::size_t>(along(shape, -1).inner), 0);
-  return all;
 }
 
 }  // namespace oracle

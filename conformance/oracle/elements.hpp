@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include <backplane/plugin.hpp>
@@ -18,8 +19,12 @@ using Word = std::uint64_t;  // an integer of any width, sign-extended; arithmet
 using Index = std::int64_t;
 using Indices = std::vector<Index>;
 
-bool is_complex(bp::Dtype dtype);
-bool is_integer(bp::Dtype dtype);  // bool too
+inline bool is_complex(bp::Dtype dtype) {
+  return bp::complex.holds(dtype);
+}
+inline bool is_integer(bp::Dtype dtype) {  // bool too
+  return dtype == bp::boolean || bp::integral.holds(dtype);
+}
 
 // Where each element lies, row-major, in elements from the first.
 Indices places(bp::Ints shape, bp::Ints strides);
@@ -32,7 +37,17 @@ inline char* address(const bp::AnyTensor& a, Index place) {
   return bp::address_of<char>(a.handle(), a.byte_offset()) + place * Index{a.itemsize()};
 }
 
-// One element at an address. Real numbers may come from integers, exactly.
+// The element at place `from` of `a`, byte for byte.
+inline void move_element(const bp::AnyTensor& out, Index to, const bp::AnyTensor& a, Index from) {
+  std::memcpy(address(out, to), address(a, from), a.itemsize());
+}
+inline void move_all(const bp::AnyTensor& a, const bp::AnyTensor& out) {
+  const Indices from = places(a), to = places(out);
+  for (std::size_t i = 0; i < from.size(); ++i) move_element(out, to[i], a, from[i]);
+}
+
+// One element at an address, as a Real, a Word, a Complex, or a double for what is computed in float64 itself. Real numbers
+// may come from integers, exactly.
 template <class T> T load(const void* at, bp::Dtype dtype);
 // Rounded once, to nearest even; integers are cut to their width, and bools are whether it is not 0.
 template <class T> void store(void* at, bp::Dtype dtype, T value);
@@ -62,13 +77,10 @@ template <class Act> auto in_class_of(bp::Dtype dtype, Act act) {
 }
 
 // Products as they are written, without the special cases for infinities that C++ has for complex numbers.
-inline Real product(Real a, Real b) {
+template <class T> T product(T a, T b) {
   return a * b;
 }
-inline Word product(Word a, Word b) {
-  return a * b;
-}
-inline Complex product(Complex a, Complex b) {
+template <> inline Complex product(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
@@ -80,21 +92,24 @@ struct Line {
   Index outer = 1, size = 1, inner = 1;
   // The row-major position of element k of a line.
   Index at(Index o, Index k, Index i) const { return (o * size + k) * inner + i; }
+  // Calls visit(o, i) for each line.
+  template <class Visit> void each(Visit visit) const {
+    for (Index o = 0; o < outer; ++o)
+      for (Index i = 0; i < inner; ++i) visit(o, i);
+  }
 };
+// Of a tensor without dimensions: a line of one element.
 Line along(bp::Ints shape, Index dim);
 
-// For each element of `shape`, row-major, the position of the result that it is reduced into; `count` results.
+// For each element of `shape`, row-major, the position of the result that it is reduced into; `count` results. Without
+// `dims` it is one.
 struct Groups {
   Indices of;
   Index count = 1;
 };
-Groups groups_of(bp::Ints shape, bp::Ints dims);
 Groups groups_of(bp::Ints shape, const std::optional<bp::Ints>& dims);
 
-template <class T> T& at(std::vector<T>& values, Index i) {
-  return values[static_cast<std::size_t>(i)];
-}
-template <class T> const T& at(const std::vector<T>& values, Index i) {
+template <class List> auto& at(List& values, Index i) {
   return values[static_cast<std::size_t>(i)];
 }
 

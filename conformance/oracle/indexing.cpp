@@ -1,7 +1,6 @@
 // What reads or writes by index, and what orders.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "elements.hpp"
@@ -14,9 +13,6 @@ std::vector<Index> strides_without(const bp::AnyTensor& a, Index dim) {
   std::vector<Index> strides(a.strides().begin(), a.strides().end());
   if (!strides.empty()) strides[static_cast<std::size_t>(dim)] = 0;
   return strides;
-}
-Index size_along(const bp::AnyTensor& a, Index dim) {
-  return a.ndim() == 0 ? 1 : a.size(static_cast<std::int32_t>(dim));
 }
 Index stride_along(const bp::AnyTensor& a, Index dim) {
   return a.ndim() == 0 ? 0 : a.stride(static_cast<std::int32_t>(dim));
@@ -31,18 +27,18 @@ bp::Status gathered(bp::In a, Index dim, bp::Ints shape, const Checked& indices,
   for (std::size_t i = 0; i < to.size(); ++i) {
     Index at;
     if (!indices.at(index_of(i), at)) continue;
-    std::memcpy(address(out, to[i]), address(a, from[i] + at * stride_along(a, dim)), a.itemsize());
+    move_element(out, to[i], a, from[i] + at * stride_along(a, dim));
   }
   return bp::ok;
 }
 
 bp::Status gather(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
-  const Checked indices(call, index, size_along(a, dim));
+  const Checked indices(call, index, along(a.shape(), dim).size);
   return gathered(a, dim, index.shape(), indices, out, [](std::size_t i) { return i; });
 }
 
 bp::Status index_select(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
-  const Checked indices(call, index, size_along(a, dim));
+  const Checked indices(call, index, along(a.shape(), dim).size);
   const Line line = along(out.shape(), a.ndim() == 0 ? -1 : dim);
   return gathered(a, dim, out.shape(), indices, out, [&](std::size_t i) {
     const Index which = a.ndim() == 0 ? 0 : static_cast<Index>(i) / line.inner % line.size;
@@ -58,8 +54,7 @@ bp::Status embedding(bp::Call call, bp::In weight, bp::In index, Index, bp::Out 
     Index row;
     if (!indices.at(i / static_cast<std::size_t>(width), row)) continue;
     const Index column = static_cast<Index>(i) % width;
-    const Index from = row * weight.stride(0) + column * weight.stride(1);
-    std::memcpy(address(out, to[i]), address(weight, from), weight.itemsize());
+    move_element(out, to[i], weight, row * weight.stride(0) + column * weight.stride(1));
   }
   return bp::ok;
 }
@@ -80,7 +75,7 @@ bp::Status one_hot(bp::Call call, bp::In a, Index num_classes, bp::Out out) {
 template <class Visit>
 void each_target(const bp::Call& call, Index dim, bp::In index, bp::In src, bp::Out out,
                  Visit visit) {
-  const Checked indices(call, index, size_along(out, dim));
+  const Checked indices(call, index, along(out.shape(), dim).size);
   const std::vector<Index> strides = strides_without(out, dim);
   const Indices from = places(index.shape(), src.strides());
   const Indices to = places(index.shape(), {strides.data(), strides.size()});
@@ -110,21 +105,15 @@ bp::Status scatter_add(bp::Call call, bp::In a, Index dim, bp::In index, bp::In 
 
 // Of several for one place the last one, row-major, stays.
 bp::Status scatter(bp::Call call, bp::In a, Index dim, bp::In index, bp::In src, bp::Out out) {
-  const Indices from = places(a), to = places(out);
-  for (std::size_t i = 0; i < to.size(); ++i)
-    std::memcpy(address(out, to[i]), address(a, from[i]), a.itemsize());
-  each_target(call, dim, index, src, out, [&](Index at, Index place) {
-    std::memcpy(address(out, place), address(src, at), src.itemsize());
-  });
+  move_all(a, out);
+  each_target(call, dim, index, src, out,
+              [&](Index from, Index place) { move_element(out, place, src, from); });
   return bp::ok;
 }
 
 bp::Status nonzero(bp::Call call, bp::In a, bp::Out) {
   std::vector<bool> holds;
-  if (is_complex(a.dtype()))
-    for (const Complex value : read<Complex>(a)) holds.push_back(value != Complex());
-  else
-    for (const Real value : read<Real>(a)) holds.push_back(value != 0);
+  for (const Complex value : read<Complex>(a)) holds.push_back(value != Complex());
   std::vector<Word> found;
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (!holds[i]) continue;
@@ -151,25 +140,21 @@ bool is_below(Real a, Real b) {
 bp::Status ordered(bp::In a, Index dim, bool descending, Index count, bp::Out values_out,
                    bp::Out indices_out) {
   const std::vector<Real> values = read<Real>(a);
-  const Line line = along(a.shape(), a.ndim() == 0 ? -1 : dim);
-  const Line kept = along(values_out.shape(), a.ndim() == 0 ? -1 : dim);
-  const Index size = a.ndim() == 0 ? 1 : line.size;
+  const Line line = along(a.shape(), dim), kept = along(values_out.shape(), dim);
   std::vector<Real> sorted = room_for<Real>(values_out);
   std::vector<Word> indices(sorted.size());
-  for (Index o = 0; o < line.outer; ++o) {
-    for (Index i = 0; i < line.inner; ++i) {
-      std::vector<Index> order(static_cast<std::size_t>(size));
-      std::iota(order.begin(), order.end(), Index{0});
-      const auto value = [&](Index k) { return at(values, line.at(o, k, i)); };
-      std::ranges::stable_sort(order, [&](Index x, Index y) {
-        return descending ? is_below(value(y), value(x)) : is_below(value(x), value(y));
-      });
-      for (Index k = 0; k < count; ++k) {
-        at(sorted, kept.at(o, k, i)) = value(at(order, k));
-        at(indices, kept.at(o, k, i)) = static_cast<Word>(at(order, k));
-      }
+  line.each([&](Index o, Index i) {
+    Indices order(static_cast<std::size_t>(line.size));
+    std::iota(order.begin(), order.end(), Index{0});
+    const auto value = [&](Index k) { return at(values, line.at(o, k, i)); };
+    std::ranges::stable_sort(order, [&](Index x, Index y) {
+      return descending ? is_below(value(y), value(x)) : is_below(value(x), value(y));
+    });
+    for (Index k = 0; k < count; ++k) {
+      at(sorted, kept.at(o, k, i)) = value(at(order, k));
+      at(indices, kept.at(o, k, i)) = static_cast<Word>(at(order, k));
     }
-  }
+  });
   write(values_out, sorted);
   write(indices_out, indices);
   return bp::ok;
@@ -177,7 +162,7 @@ bp::Status ordered(bp::In a, Index dim, bool descending, Index count, bp::Out va
 
 bp::Status sort(bp::Stream, bp::In a, Index dim, bool descending, bool, bp::Out values,
                 bp::Out indices) {
-  return ordered(a, dim, descending, size_along(a, dim), values, indices);
+  return ordered(a, dim, descending, along(a.shape(), dim).size, values, indices);
 }
 bp::Status topk(bp::Stream, bp::In a, Index k, Index dim, bool largest, bool, bp::Out values,
                 bp::Out indices) {

@@ -42,14 +42,10 @@ bp::Status philox(bp::Stream, bp::Ints, Index seed, Index offset, std::optional<
   return bp::ok;
 }
 
-// How many of a word's upper bits a uniform number keeps.
-int kept_bits(bp::Dtype dtype) {
-  return dtype == bp::f32 ? 24 : dtype == bp::f16 ? 11 : dtype == bp::bf16 ? 8 : 32;
-}
-
 bp::Status uniform(bp::Stream, bp::Ints, Index seed, Index offset, std::optional<bp::Dtype>,
                    std::optional<bp::DeviceNumber>, bp::Out out) {
-  const int kept = kept_bits(out.dtype());
+  const bp::Dtype dtype = out.dtype();  // which upper bits of a word a number keeps
+  const int kept = dtype == bp::f32 ? 24 : dtype == bp::f16 ? 11 : dtype == bp::bf16 ? 8 : 32;
   std::vector<Real> values;
   for (const Word word : words(out.numel(), seed, offset))
     values.push_back(std::ldexp(Real(word >> (32 - kept)), -kept));

@@ -1,15 +1,11 @@
 // What moves elements as they are, byte for byte, and casts.
-#include <cstring>
-
 #include "elements.hpp"
 
 namespace oracle {
 namespace {
 
 bp::Status copy(bp::Stream, bp::In a, bp::Out out) {
-  const Indices from = places(a), to = places(out);
-  for (std::size_t i = 0; i < from.size(); ++i)
-    std::memcpy(address(out, to[i]), address(a, from[i]), a.itemsize());
+  move_all(a, out);
   return bp::ok;
 }
 
@@ -31,25 +27,25 @@ bp::Status cat(bp::Stream, bp::InList tensors, Index dim, bp::Out out) {
     const bp::In a = tensors[t];
     const Line part = along(a.shape(), dim);
     const Indices from = places(a);
-    for (Index o = 0; o < part.outer; ++o)
+    part.each([&](Index o, Index i) {
       for (Index k = 0; k < part.size; ++k)
-        for (Index i = 0; i < part.inner; ++i)
-          std::memcpy(address(out, at(to, whole.at(o, begin + k, i))),
-                      address(a, at(from, part.at(o, k, i))), a.itemsize());
+        move_element(out, at(to, whole.at(o, begin + k, i)), a, at(from, part.at(o, k, i)));
+    });
     begin += part.size;
   }
   return bp::ok;
 }
 
 void fill(bp::Out out, const bp::Scalar& value) {
-  alignas(16) unsigned char bytes[16] = {};
+  const auto fill_with = [&](auto element) {
+    for (const Index place : places(out)) store(address(out, place), out.dtype(), element);
+  };
   if (is_complex(out.dtype()) || value.is_complex())
-    store<Complex>(bytes, out.dtype(), number<Complex>(value));
+    fill_with(number<Complex>(value));
   else if (value.is_integer() && is_integer(out.dtype()))
-    store<Word>(bytes, out.dtype(), number<Word>(value));
+    fill_with(number<Word>(value));
   else
-    store<Real>(bytes, out.dtype(), number<Real>(value));
-  for (const Index place : places(out)) std::memcpy(address(out, place), bytes, out.itemsize());
+    fill_with(number<Real>(value));
 }
 
 bp::Status full(bp::Stream, bp::Ints, bp::Scalar value, std::optional<bp::Dtype>,
@@ -71,7 +67,7 @@ bp::Status constant_pad_nd(bp::Stream, bp::In a, bp::Ints pad, bp::Scalar value,
       is_inside &= at >= 0 && at < out.size(d);
       to += at * out.stride(d);
     }
-    if (is_inside) std::memcpy(address(out, to), address(a, from[i]), a.itemsize());
+    if (is_inside) move_element(out, to, a, from[i]);
   }
   return bp::ok;
 }

@@ -8,8 +8,8 @@ namespace oracle {
 namespace {
 
 using MaybeIn = std::optional<bp::In>;
+constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
-// Rows of `size` elements, of which `parts` are gathered from each: see moments().
 struct Moments {
   Real mean = 0, variance = 0;
 };
@@ -132,71 +132,40 @@ bp::Status norm_weight_backward(bp::Stream, bp::In grad, bp::In a, bp::Ints shap
 
 // ---- Attention
 
-// The scores of one query against all keys, softmax's argument; false where it has no finite one.
-struct Attention {
-  bp::In query, key, value;
-  MaybeIn mask;
-  bool is_causal;
-  Real scale;
-  std::vector<Real> q, k, v, m;
-
-  Attention(bp::In query_in, bp::In key_in, bp::In value_in, MaybeIn mask_in, bool causal,
-            double by)
-      : query(query_in), key(key_in), value(value_in), mask(mask_in), is_causal(causal), scale(by),
-        q(read<Real>(query)), k(read<Real>(key)), v(read<Real>(value)) {
-    if (mask) m = read<Real>(*mask);
-  }
-
-  Index lengths() const { return query.size(2); }
-  Index keys() const { return key.size(2); }
-  // The row of key and value that query's head shares.
-  Index shared(Index batch, Index head) const {
-    return batch * key.size(1) + head / (query.size(1) / key.size(1));
-  }
-
-  std::vector<Real> scores(Index batch, Index head, Index row) const {
-    const Index width = query.size(3), of_query = (batch * query.size(1) + head) * lengths() + row;
-    std::vector<Real> all;
-    for (Index s = 0; s < keys(); ++s) {
-      Real total = 0;
-      for (Index e = 0; e < width; ++e)
-        total +=
-            at(q, of_query * width + e) * at(k, (shared(batch, head) * keys() + s) * width + e);
-      total *= scale;
-      const Index masked = of_query * keys() + s;
-      const Real nothing = -std::numeric_limits<Real>::infinity();
-      if (mask)
-        total = mask->dtype() != bp::boolean ? total + at(m, masked)
-                : at(m, masked) != 0         ? total
-                                             : nothing;
-      all.push_back(is_causal && s > row ? nothing : total);
-    }
-    return all;
-  }
-};
-
+// Softmax of each query's scores against all keys, times the values; without a finite score that is 0.
 bp::Status attention(bp::Stream, bp::In query, bp::In key, bp::In value, MaybeIn mask,
                      bool is_causal, double scale, bp::Out out, bp::Out logsumexp_out) {
-  const Attention all(query, key, value, mask, is_causal, scale);
-  const Index width = value.size(3);
+  const std::vector<Real> q = read<Real>(query), k = read<Real>(key), v = read<Real>(value);
+  const std::vector<Real> masks = mask ? read<Real>(*mask) : std::vector<Real>();
+  const bool hides = mask && mask->dtype() == bp::boolean;
+  const Index heads = query.size(1), rows = query.size(2), keys = key.size(2);
+  const Index width = query.size(3), value_width = value.size(3);
   std::vector<Real> results, sums;
-  for (Index b = 0; b < query.size(0); ++b) {
-    for (Index h = 0; h < query.size(1); ++h) {
-      for (Index row = 0; row < all.lengths(); ++row) {
-        std::vector<Real> weights = all.scores(b, h, row);
-        Real largest = -std::numeric_limits<Real>::infinity(), total = 0;
-        for (const Real w : weights) largest = std::isnan(w) || w > largest ? w : largest;
-        const bool has_keys = !(std::isinf(largest) && largest < 0);
-        for (Real& w : weights) total += w = has_keys ? std::exp(w - largest) : 0;
-        sums.push_back(has_keys ? largest + std::log(total)
-                                : std::numeric_limits<Real>::infinity());
-        for (Index j = 0; j < width; ++j) {
-          Real result = 0;
-          for (Index s = 0; s < all.keys(); ++s)
-            result += at(weights, s) * at(all.v, (all.shared(b, h) * all.keys() + s) * width + j);
-          results.push_back(has_keys ? result / total : result);
-        }
-      }
+  for (Index of_query = 0; of_query < query.size(0) * heads * rows; ++of_query) {
+    const Index row = of_query % rows, head = of_query / rows % heads;
+    // The first key and value of the head that query's head shares.
+    const Index first =
+        (of_query / rows / heads * key.size(1) + head / (heads / key.size(1))) * keys;
+    std::vector<Real> weights;
+    for (Index s = 0; s < keys; ++s) {
+      Real score = 0;
+      for (Index e = 0; e < width; ++e)
+        score += at(q, of_query * width + e) * at(k, (first + s) * width + e);
+      score *= Real(scale);
+      if (mask && !hides) score += at(masks, of_query * keys + s);
+      const bool is_hidden = hides && at(masks, of_query * keys + s) == 0;
+      weights.push_back(is_hidden || (is_causal && s > row) ? -infinity : score);
+    }
+    Real largest = -infinity, total = 0;
+    for (const Real w : weights) largest = std::isnan(w) || w > largest ? w : largest;
+    const bool has_keys = largest != -infinity;
+    for (Real& w : weights) total += w = has_keys ? std::exp(w - largest) : 0;
+    sums.push_back(has_keys ? largest + std::log(total) : infinity);
+    for (Index j = 0; j < value_width; ++j) {
+      Real result = 0;
+      for (Index s = 0; s < keys; ++s)
+        result += at(weights, s) * at(v, (first + s) * value_width + j);
+      results.push_back(has_keys ? result / total : result);
     }
   }
   write(out, results);

@@ -2,40 +2,36 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 #include <deque>
 #include <limits>
 #include <type_traits>
 #include <utility>
+
+#include <backplane/generated/steps.h>
 
 #include "elements.hpp"
 
 namespace oracle {
 namespace {
 
-// What an expression is computed in.
-struct Type {
-  bp::Dtype dtype;
-  bool is_unsigned() const {
-    return dtype == bp::u8 || dtype == bp::u16 || dtype == bp::u32 || dtype == bp::u64;
-  }
-};
+// As the dtype holds it: rounded, or cut to its width and extended again.
+template <class T> T held(T value, bp::Dtype type) {
+  alignas(16) unsigned char memory[16] = {};
+  store<T>(memory, type, value);
+  return load<T>(memory, type);
+}
 
 // ---- Integers, in their own width
 
-// Cuts a word to the dtype's width and extends it again.
-Word wrapped(Word value, bp::Dtype dtype) {
-  Word memory = 0;
-  store<Word>(&memory, dtype, value);
-  return load<Word>(&memory, dtype);
-}
-
-bool less(Word a, Word b, Type type) {
-  return type.is_unsigned() ? a < b : static_cast<Index>(a) < static_cast<Index>(b);
+bool less(Word a, Word b, bp::Dtype type) {
+  const bool is_unsigned = type == bp::u8 || type == bp::u16 || type == bp::u32 || type == bp::u64;
+  return is_unsigned ? a < b : static_cast<Index>(a) < static_cast<Index>(b);
 }
 
 // Wraps; a negative power is 0 unless the base is 1 or -1.
-Word power(Word base, Word exponent, Type type) {
-  if (!type.is_unsigned() && static_cast<Index>(exponent) < 0) {
+Word power(Word base, Word exponent, bp::Dtype type) {
+  if (less(exponent, 0, type)) {
     if (base == 1) return 1;
     if (base == ~Word{0}) return exponent & 1 ? base : 1;
     return 0;
@@ -47,23 +43,22 @@ Word power(Word base, Word exponent, Type type) {
 }
 
 // Truncated, by size and sign; by 0 it is 0.
-Word quotient(Word a, Word b, Type type) {
+Word quotient(Word a, Word b, bp::Dtype type) {
   if (b == 0) return 0;
   const Word top = less(a, 0, type) ? -a : a, bottom = less(b, 0, type) ? -b : b;
   return less(a, 0, type) != less(b, 0, type) ? -(top / bottom) : top / bottom;
 }
 
 // One place at a time, as long as something is left.
-Word shifted(Word a, Word places, bool to_left, Type type) {
+Word shifted(Word a, Word places, bool to_left, bp::Dtype type) {
   const Word filling = less(a, 0, type) ? ~Word{0} : 0;
   const bool is_open = less(places, 0, type) || places >= 64;
   if (is_open) return to_left ? 0 : filling;
-  for (; places != 0; --places)
-    a = to_left ? wrapped(a + a, type.dtype) : (a >> 1) | (filling << 63);
+  for (; places != 0; --places) a = to_left ? held(a + a, type) : (a >> 1) | (filling << 63);
   return a;
 }
 
-Word apply(std::uint16_t code, Word a, Word b, Type type) {
+Word apply(std::uint16_t code, Word a, Word b, bp::Dtype type) {
   switch (code) {
     case BP_X_ADD: return a + b;
     case BP_X_SUB: return a - b;
@@ -93,7 +88,7 @@ Word apply(std::uint16_t code, Word a, Word b, Type type) {
     case BP_X_BITAND: return a & b;
     case BP_X_BITOR: return a | b;
     case BP_X_BITXOR: return a ^ b;
-    case BP_X_BITNOT: return type.dtype == bp::boolean ? Word{a == 0} : ~a;
+    case BP_X_BITNOT: return type == bp::boolean ? Word{a == 0} : ~a;
     default: throw bp::Failure{bp::unsupported("step %u is not for integers", code)};
   }
 }
@@ -110,7 +105,7 @@ template <class R> R sigmoid(R a) {
   return a < 0 ? std::exp(a) / (1 + std::exp(a)) : 1 / (1 + std::exp(-a));
 }
 
-template <class R> R apply_real(std::uint16_t code, R a, R b) {
+template <std::floating_point R> R apply(std::uint16_t code, R a, R b, bp::Dtype) {
   switch (code) {
     case BP_X_ADD: return a + b;
     case BP_X_SUB: return a - b;
@@ -163,12 +158,6 @@ template <class R> R apply_real(std::uint16_t code, R a, R b) {
     default: throw bp::Failure{bp::unsupported("step %u is not for real numbers", code)};
   }
 }
-Real apply(std::uint16_t code, Real a, Real b, Type) {
-  return apply_real(code, a, b);
-}
-double apply(std::uint16_t code, double a, double b, Type) {
-  return apply_real(code, a, b);
-}
 
 // ---- Complex numbers
 
@@ -186,7 +175,7 @@ Complex quotient(Complex a, Complex b) {
   return {top.real() / square / scale, top.imag() / square / scale};
 }
 
-Complex apply(std::uint16_t code, Complex a, Complex b, Type) {
+Complex apply(std::uint16_t code, Complex a, Complex b, bp::Dtype) {
   const Complex zero;
   switch (code) {
     case BP_X_ADD: return a + b;
@@ -205,32 +194,6 @@ Complex apply(std::uint16_t code, Complex a, Complex b, Type) {
 
 // ---- One call
 
-template <class T> bool is_true(T value) {
-  return value != T();
-}
-
-template <class T> T constant(double value, Type type) {
-  if constexpr (std::is_same_v<T, Word>)
-    return wrapped(static_cast<Word>(static_cast<Index>(value)), type.dtype);
-  else
-    return static_cast<T>(value);
-}
-
-// A number that stands for a tensor, or beside one, has the type of the computation.
-template <class T> T rounded_number(const bp_value& value, Type type) {
-  alignas(16) unsigned char memory[16] = {};
-  const bp::Scalar given(value);
-  if constexpr (std::is_same_v<T, Word>) {
-    return wrapped(number<Word>(given), type.dtype);
-  } else if constexpr (std::is_same_v<T, Complex>) {
-    store<Complex>(memory, type.dtype, number<Complex>(given));
-    return load<Complex>(memory, type.dtype);
-  } else {
-    store<Real>(memory, type.dtype, number<Real>(given));
-    return static_cast<T>(load<Real>(memory, type.dtype));
-  }
-}
-
 // The values of one step for all elements, or one that is the same for all.
 template <class T> struct Column {
   std::vector<T> values;
@@ -240,23 +203,20 @@ template <class T> struct Column {
   const T& at(std::size_t i) const { return values[values.size() == 1 ? 0 : i]; }
 };
 
-template <class T> std::vector<T> read_as(const bp_tensor* tensor) {
-  if constexpr (std::is_same_v<T, double>) {
-    const std::vector<Real> wide = read<Real>(bp::In(tensor));
-    return {wide.begin(), wide.end()};
-  } else {
-    return read<T>(bp::In(tensor));
-  }
-}
-
 template <class T>
 Column<T> step(const bp_call& call, const bp_expr_node& node, const std::vector<Column<T>>& done,
-               Type type) {
-  if (node.code == BP_X_CONST) return {{constant<T>(node.imm, type)}, false};
+               bp::Dtype type) {
+  if (node.code == BP_X_CONST) {
+    if constexpr (std::is_same_v<T, Word>)
+      return {{held(static_cast<Word>(static_cast<Index>(node.imm)), type)}, false};
+    else
+      return {{T(node.imm)}, false};
+  }
   if (node.code == BP_X_ARG) {
     const bp_value& value = call.args[node.a];
-    if (value.tag != BP_TENSOR) return {{rounded_number<T>(value, type)}, true};
-    return {read_as<T>(value.u.tensor), false};
+    // A number that stands for a tensor, or beside one, has the type of the computation.
+    if (value.tag != BP_TENSOR) return {{held(number<T>(bp::Scalar(value)), type)}, true};
+    return {read<T>(bp::In(value.u.tensor)), false};
   }
   const Column<T>&a = done[node.a], &b = done[node.b], &c = done[node.c];
   if (node.code == BP_X_MUL && a.is_no_factor()) return b;
@@ -265,18 +225,16 @@ Column<T> step(const bp_call& call, const bp_expr_node& node, const std::vector<
   Column<T> result;
   result.values.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    T value = node.code == BP_X_SELECT ? (is_true(a.at(i)) ? b.at(i) : c.at(i))
+    T value = node.code == BP_X_SELECT ? (a.at(i) != T() ? b.at(i) : c.at(i))
                                        : apply(node.code, a.at(i), b.at(i), type);
-    if constexpr (std::is_same_v<T, Word>) {
-      // Comparisons give 0 and 1, which every width holds.
-      value = wrapped(value, type.dtype);
-    }
+    // Comparisons give 0 and 1, which every width holds.
+    if constexpr (std::is_same_v<T, Word>) value = held(value, type);
     result.values.push_back(value);
   }
   return result;
 }
 
-template <class T> void evaluate(const bp_call& call, Type type) {
+template <class T> void evaluate(const bp_call& call, bp::Dtype type) {
   const bp_operator& op = *call.op;
   std::vector<Column<T>> done;
   for (std::uint32_t n = 0; n < op.num_nodes; ++n)
@@ -284,20 +242,17 @@ template <class T> void evaluate(const bp_call& call, Type type) {
   Column<T>& last = done.back();
   const bp::Out out(call.outputs[0]);
   last.values.resize(static_cast<std::size_t>(out.numel()), last.values[0]);
-  if constexpr (std::is_same_v<T, double>)
-    write<Real>(out, {last.values.begin(), last.values.end()});
-  else
-    write<T>(out, last.values);
+  write<T>(out, last.values);
 }
 
 // What is computed in: the tensors' dtype, where they are not conditions.
-Type type_of(const bp_call& call) {
+bp::Dtype type_of(const bp_call& call) {
   const auto of_output = static_cast<bp::Dtype>(call.outputs[0]->dtype);
-  if (of_output != bp::boolean) return {of_output};
+  if (of_output != bp::boolean) return of_output;
   for (std::uint32_t i = 0; i < call.num_args; ++i)
     if (call.args[i].tag == BP_TENSOR && call.args[i].u.tensor->dtype != BP_BOOL)
-      return {static_cast<bp::Dtype>(call.args[i].u.tensor->dtype)};
-  return {bp::boolean};
+      return static_cast<bp::Dtype>(call.args[i].u.tensor->dtype);
+  return bp::boolean;
 }
 
 // Does the expression round once at most, and correctly? Then float64 is computed in itself: rounding long double's result
@@ -306,9 +261,7 @@ bool rounds_once(const bp_operator& op) {
   int count = 0;
   for (std::uint32_t n = 0; n < op.num_nodes; ++n) {
     const std::uint16_t code = op.nodes[n].code;
-    if (code >= BP_X_EXP && code <= BP_X_TANH && code != BP_X_SQRT) return false;
-    if (code >= BP_X_SIGMOID && code <= BP_X_ERF) return false;
-    if (code >= BP_X_TAN && code <= BP_X_ATAN2) return false;
+    if (bp_steps[code].ulps > 0.5) return false;
     count += (code >= BP_X_ADD && code <= BP_X_DIV) || code == BP_X_SQRT;
   }
   return count <= 1;
@@ -316,12 +269,12 @@ bool rounds_once(const bp_operator& op) {
 
 bp_code run(void*, const bp_call* call) noexcept {
   return bp::guarded([&] {
-    const Type type = type_of(*call);
-    if (is_complex(type.dtype))
+    const bp::Dtype type = type_of(*call);
+    if (is_complex(type))
       evaluate<Complex>(*call, type);
-    else if (is_integer(type.dtype))
+    else if (is_integer(type))
       evaluate<Word>(*call, type);
-    else if (type.dtype == bp::f64 && rounds_once(*call->op))
+    else if (type == bp::f64 && rounds_once(*call->op))
       evaluate<double>(*call, type);
     else
       evaluate<Real>(*call, type);
@@ -342,7 +295,6 @@ void describe(Record& record, const bp_operator& op) {
   kernel.op = op.name;
   kernel.schema_hash = op.schema_hash;
   kernel.args = record.places.data();
-  kernel.num_args = 0;
   for (std::uint32_t n = 0; n < op.num_nodes; ++n)
     if (op.nodes[n].code == BP_X_ARG)
       kernel.num_args = std::max<std::uint32_t>(kernel.num_args, op.nodes[n].a + 1u);

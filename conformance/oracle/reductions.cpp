@@ -2,7 +2,9 @@
 // definition has.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "elements.hpp"
 
@@ -23,22 +25,19 @@ std::vector<T> reduced(const std::vector<T>& values, const Groups& groups, T sta
   return results;
 }
 
+struct Times {
+  template <class T> T operator()(T x, T y) const { return product(x, y); }
+};
+
 // In the class of numbers that the dtype is computed in.
-template <class Join>
-bp::Status reduce(bp::In a, const Dims& dim, int start, bp::Out out, Join join) {
+template <class Join, int start>
+bp::Status sum(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
   const Groups groups = groups_of(a.shape(), dim);
   in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    write(out, reduced(read<T>(a), groups, static_cast<T>(start), join));
+    write(out, reduced(read<T>(a), groups, static_cast<T>(start), Join()));
   });
   return bp::ok;
-}
-
-bp::Status sum(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
-  return reduce(a, dim, 0, out, [](auto x, auto y) { return x + y; });
-}
-bp::Status prod(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
-  return reduce(a, dim, 1, out, [](auto x, auto y) { return product(x, y); });
 }
 
 bp::Status mean(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
@@ -46,7 +45,7 @@ bp::Status mean(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, 
   const Real count = Real(a.numel()) / Real(groups.count);
   in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    std::vector<T> sums = reduced(read<T>(a), groups, T(), [](T x, T y) { return x + y; });
+    std::vector<T> sums = reduced(read<T>(a), groups, T(), std::plus<>());
     if constexpr (!std::is_same_v<T, Word>)
       for (T& value : sums) value /= count;
     write(out, sums);
@@ -55,29 +54,20 @@ bp::Status mean(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, 
 }
 
 // Long double holds every integer of 64 bits exactly.
-template <class Pick>
-bp::Status extreme(bp::In a, const Dims& dim, Real start, bp::Out out, Pick pick) {
-  const auto join = [&](Real x, Real y) {
-    return std::isnan(x) || std::isnan(y) ? std::numeric_limits<Real>::quiet_NaN() : pick(x, y);
+template <bool largest> bp::Status extreme(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
+  const auto join = [](Real x, Real y) {
+    if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<Real>::quiet_NaN();
+    return largest ? std::max(x, y) : std::min(x, y);
   };
+  const Real start = largest ? -infinity : infinity;
   write(out, reduced(read<Real>(a), groups_of(a.shape(), dim), start, join));
   return bp::ok;
 }
-bp::Status max(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  return extreme(a, dim, -infinity, out, [](Real x, Real y) { return std::max(x, y); });
-}
-bp::Status min(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  return extreme(a, dim, infinity, out, [](Real x, Real y) { return std::min(x, y); });
-}
 
-bp::Status any(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  write(out, reduced(read<Word>(a), groups_of(a.shape(), dim), Word{0},
-                     [](Word x, Word y) { return Word{x != 0 || y != 0}; }));
-  return bp::ok;
-}
-bp::Status all(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  write(out, reduced(read<Word>(a), groups_of(a.shape(), dim), Word{1},
-                     [](Word x, Word y) { return Word{x != 0 && y != 0}; }));
+template <class Join, int start>
+bp::Status truth(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
+  write(out, reduced(read<Word>(a), groups_of(a.shape(), dim), Word{start},
+                     [](Word x, Word y) { return Word{Join()(x != 0, y != 0)}; }));
   return bp::ok;
 }
 
@@ -88,74 +78,52 @@ bool is_better(Real x, Real best, bool largest) {
   return largest ? x > best : x < best;
 }
 
-bp::Status extreme_place(bp::In a, std::optional<Index> dim, bool largest, bp::Out out) {
+template <bool largest>
+bp::Status extreme_place(bp::Stream, bp::In a, std::optional<Index> dim, bool, bp::Out out) {
   const std::vector<Real> values = read<Real>(a);
-  Line line;
-  line.size = a.numel();
-  if (dim && a.ndim() > 0) line = along(a.shape(), *dim);
+  const Line line = dim ? along(a.shape(), *dim) : Line{1, a.numel(), 1};
   std::vector<Word> best;
-  for (Index o = 0; o < line.outer; ++o) {
-    for (Index i = 0; i < line.inner; ++i) {
-      Index found = 0;
-      for (Index k = 1; k < line.size; ++k)
-        if (is_better(at(values, line.at(o, k, i)), at(values, line.at(o, found, i)), largest))
-          found = k;
-      best.push_back(static_cast<Word>(found));
-    }
-  }
+  line.each([&](Index o, Index i) {
+    Index found = 0;
+    for (Index k = 1; k < line.size; ++k)
+      if (is_better(at(values, line.at(o, k, i)), at(values, line.at(o, found, i)), largest))
+        found = k;
+    best.push_back(static_cast<Word>(found));
+  });
   write(out, best);
   return bp::ok;
 }
 
-bp::Status argmax(bp::Stream, bp::In a, std::optional<Index> dim, bool, bp::Out out) {
-  return extreme_place(a, dim, true, out);
-}
-bp::Status argmin(bp::Stream, bp::In a, std::optional<Index> dim, bool, bp::Out out) {
-  return extreme_place(a, dim, false, out);
-}
-
-template <class Join> bp::Status scan(bp::In a, Index dim, bp::Out out, Join join) {
-  const Line line = along(a.shape(), a.ndim() == 0 ? 0 : dim);
+template <class Join>
+bp::Status scan(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp::Out out) {
+  const Line line = along(a.shape(), dim);
   in_class_of(out.dtype(), [&](auto zero) {
     auto values = read<decltype(zero)>(a);
-    for (Index o = 0; o < line.outer; ++o)
-      for (Index i = 0; i < line.inner; ++i)
-        for (Index k = 1; k < line.size; ++k)
-          at(values, line.at(o, k, i)) =
-              join(at(values, line.at(o, k - 1, i)), at(values, line.at(o, k, i)));
+    line.each([&](Index o, Index i) {
+      for (Index k = 1; k < line.size; ++k)
+        at(values, line.at(o, k, i)) =
+            Join()(at(values, line.at(o, k - 1, i)), at(values, line.at(o, k, i)));
+    });
     write(out, values);
   });
   return bp::ok;
 }
-bp::Status cumsum(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp::Out out) {
-  return scan(a, dim, out, [](auto x, auto y) { return x + y; });
-}
-bp::Status cumprod(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp::Out out) {
-  return scan(a, dim, out, [](auto x, auto y) { return product(x, y); });
-}
-
 // ---- Statistics
 
-// The elements of each group, in row-major order.
-std::vector<std::vector<Real>> members(bp::In a, const Dims& dim) {
+// Gives what `one` makes of the elements of each group, in row-major order.
+template <class Reduce> bp::Status reduce(bp::In a, const Dims& dim, bp::Out out, Reduce one) {
   const Groups groups = groups_of(a.shape(), dim);
   std::vector<std::vector<Real>> lists(static_cast<std::size_t>(groups.count));
   const std::vector<Real> values = read<Real>(a);
   for (std::size_t i = 0; i < values.size(); ++i) at(lists, groups.of[i]).push_back(values[i]);
-  return lists;
-}
-
-template <class Reduce> bp::Status reduce(bp::In a, const Dims& dim, bp::Out out, Reduce one) {
   std::vector<Real> results;
-  for (const std::vector<Real>& list : members(a, dim)) results.push_back(one(list));
+  for (const std::vector<Real>& list : lists) results.push_back(one(list));
   write(out, results);
   return bp::ok;
 }
 
 Real sum_of(const std::vector<Real>& values) {
-  Real total = 0;
-  for (const Real value : values) total += value;
-  return total;
+  return std::accumulate(values.begin(), values.end(), Real(0));
 }
 
 // The mean first, then the squared distances from it.
@@ -166,13 +134,12 @@ Real variance_of(const std::vector<Real>& values, double correction) {
   return squares / std::max(Real(values.size()) - Real(correction), Real(0));
 }
 
+template <bool takes_root>
 bp::Status var(bp::Stream, bp::In a, Dims dim, bp::Scalar correction, bool, bp::Out out) {
-  const double less = correction.to_double();
-  return reduce(a, dim, out, [=](const auto& list) { return variance_of(list, less); });
-}
-bp::Status deviation(bp::Stream, bp::In a, Dims dim, bp::Scalar correction, bool, bp::Out out) {
-  const double less = correction.to_double();
-  return reduce(a, dim, out, [=](const auto& list) { return std::sqrt(variance_of(list, less)); });
+  return reduce(a, dim, out, [less = correction.to_double()](const auto& list) {
+    const Real variance = variance_of(list, less);
+    return takes_root ? std::sqrt(variance) : variance;
+  });
 }
 
 Real largest_of(const std::vector<Real>& values) {
@@ -182,10 +149,8 @@ Real largest_of(const std::vector<Real>& values) {
 }
 
 Real logsumexp_of(const std::vector<Real>& values) {
-  for (const Real value : values)
-    if (std::isnan(value)) return value;
   const Real largest = largest_of(values);
-  if (std::isinf(largest)) return largest;
+  if (!std::isfinite(largest)) return largest;
   Real total = 0;
   for (const Real value : values) total += std::exp(value - largest);
   return largest + std::log(total);
@@ -216,15 +181,13 @@ bp::Status norm(bp::Stream, bp::In a, double p, Dims dim, bool, bp::Out out) {
 // Gives each line along `dim` what `one` makes of it.
 template <class Change> bp::Status along_lines(bp::In a, Index dim, bp::Out out, Change one) {
   std::vector<Real> values = read<Real>(a);
-  const Line line = along(a.shape(), a.ndim() == 0 ? 0 : dim);
+  const Line line = along(a.shape(), dim);
   std::vector<Real> list(static_cast<std::size_t>(line.size));
-  for (Index o = 0; o < line.outer; ++o) {
-    for (Index i = 0; i < line.inner; ++i) {
-      for (Index k = 0; k < line.size; ++k) at(list, k) = at(values, line.at(o, k, i));
-      one(list);
-      for (Index k = 0; k < line.size; ++k) at(values, line.at(o, k, i)) = at(list, k);
-    }
-  }
+  line.each([&](Index o, Index i) {
+    for (Index k = 0; k < line.size; ++k) at(list, k) = at(values, line.at(o, k, i));
+    one(list);
+    for (Index k = 0; k < line.size; ++k) at(values, line.at(o, k, i)) = at(list, k);
+  });
   write(out, values);
   return bp::ok;
 }
@@ -253,20 +216,20 @@ bp::Status log_softmax(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>
 BP_KERNELS(reductions) {
   namespace o = oracle;
   const auto any_dtype = bp::all;
-  o::exact(k.add<bp::op::sum>(o::sum), any_dtype);
-  o::exact(k.add<bp::op::prod>(o::prod), any_dtype);
+  o::exact(k.add<bp::op::sum>(o::sum<std::plus<>, 0>), any_dtype);
+  o::exact(k.add<bp::op::prod>(o::sum<o::Times, 1>), any_dtype);
   o::exact(k.add<bp::op::mean>(o::mean), any_dtype);
-  o::exact(k.add<bp::op::max>(o::max), any_dtype);
-  o::exact(k.add<bp::op::min>(o::min), any_dtype);
-  o::exact(k.add<bp::op::any>(o::any), any_dtype);
-  o::exact(k.add<bp::op::all>(o::all), any_dtype);
-  o::exact(k.add<bp::op::argmax>(o::argmax), any_dtype);
-  o::exact(k.add<bp::op::argmin>(o::argmin), any_dtype);
-  o::exact(k.add<bp::op::cumsum>(o::cumsum), any_dtype);
-  o::exact(k.add<bp::op::cumprod>(o::cumprod), any_dtype);
+  o::exact(k.add<bp::op::max>(o::extreme<true>), any_dtype);
+  o::exact(k.add<bp::op::min>(o::extreme<false>), any_dtype);
+  o::exact(k.add<bp::op::any>(o::truth<std::logical_or<>, 0>), any_dtype);
+  o::exact(k.add<bp::op::all>(o::truth<std::logical_and<>, 1>), any_dtype);
+  o::exact(k.add<bp::op::argmax>(o::extreme_place<true>), any_dtype);
+  o::exact(k.add<bp::op::argmin>(o::extreme_place<false>), any_dtype);
+  o::exact(k.add<bp::op::cumsum>(o::scan<std::plus<>>), any_dtype);
+  o::exact(k.add<bp::op::cumprod>(o::scan<o::Times>), any_dtype);
   const auto real = bp::floating;
-  o::exact(k.add<bp::op::var>(o::var), real);
-  o::exact(k.add<bp::op::std_>(o::deviation), real);
+  o::exact(k.add<bp::op::var>(o::var<false>), real);
+  o::exact(k.add<bp::op::std_>(o::var<true>), real);
   o::exact(k.add<bp::op::logsumexp>(o::logsumexp), real);
   o::exact(k.add<bp::op::norm>(o::norm), real);
   o::exact(k.add<bp::op::softmax>(o::softmax), real);

@@ -33,34 +33,26 @@ std::vector<Complex> sums_of(const std::vector<Complex>& line, Index count,
 }
 
 // Calls compute(a line of the input) for each, which gives one of the output.
-template <class From, class To, class Compute>
+template <class From, class Compute>
 bp::Status transform(const bp::AnyTensor& input, const bp::AnyTensor& out, Index dim,
                      const Compute& compute) {
   const std::vector<From> from = read<From>(input);
   const Line of_input = along(input.shape(), dim), of_out = along(out.shape(), dim);
-  std::vector<To> to = room_for<To>(out);
-  for (Index o = 0; o < of_input.outer; ++o) {
-    for (Index i = 0; i < of_input.inner; ++i) {
-      std::vector<Complex> line;
-      for (Index k = 0; k < of_input.size; ++k) line.emplace_back(at(from, of_input.at(o, k, i)));
-      const std::vector<Complex> sums = compute(line);
-      for (Index k = 0; k < of_out.size; ++k) {
-        To& place = at(to, of_out.at(o, k, i));
-        if constexpr (std::is_same_v<To, Real>)
-          place = at(sums, k).real();
-        else
-          place = at(sums, k);
-      }
-    }
-  }
-  write(out, to);
+  std::vector<Complex> to = room_for<Complex>(out);
+  of_input.each([&](Index o, Index i) {
+    std::vector<Complex> line;
+    for (Index k = 0; k < of_input.size; ++k) line.emplace_back(at(from, of_input.at(o, k, i)));
+    const std::vector<Complex> sums = compute(line);
+    for (Index k = 0; k < of_out.size; ++k) at(to, of_out.at(o, k, i)) = at(sums, k);
+  });
+  write(out, to);  // of real results the real parts
   return bp::ok;
 }
 
 bp::Status fft_c2c(bp::Stream, bp::In input, Index dim, double scale, bool forward, bp::Out out) {
   const Index n = along(input.shape(), dim).size;
   const std::vector<Complex> roots = roots_of(n, forward);
-  return transform<Complex, Complex>(input, out, dim, [&](const std::vector<Complex>& line) {
+  return transform<Complex>(input, out, dim, [&](const std::vector<Complex>& line) {
     return sums_of(line, n, roots, scale);
   });
 }
@@ -68,7 +60,7 @@ bp::Status fft_c2c(bp::Stream, bp::In input, Index dim, double scale, bool forwa
 bp::Status fft_r2c(bp::Stream, bp::In input, Index dim, double scale, bool forward, bp::Out out) {
   const Index n = along(input.shape(), dim).size;
   const std::vector<Complex> roots = roots_of(n, forward);
-  return transform<Real, Complex>(input, out, dim, [&](const std::vector<Complex>& line) {
+  return transform<Real>(input, out, dim, [&](const std::vector<Complex>& line) {
     return sums_of(line, n / 2 + 1, roots, scale);
   });
 }
@@ -76,7 +68,7 @@ bp::Status fft_r2c(bp::Stream, bp::In input, Index dim, double scale, bool forwa
 bp::Status fft_c2r(bp::Stream, bp::In input, Index n, Index dim, double scale, bool forward,
                    bp::Out out) {
   const std::vector<Complex> roots = roots_of(n, forward);
-  return transform<Complex, Real>(input, out, dim, [&](std::vector<Complex> line) {
+  return transform<Complex>(input, out, dim, [&](std::vector<Complex> line) {
     line[0].imag(0);
     if (n % 2 == 0) line.back().imag(0);
     for (Index k = n / 2 + 1; k < n; ++k) line.push_back(std::conj(at(line, n - k)));

@@ -51,6 +51,12 @@ struct Windows {
     }
     return at;
   }
+  // Calls visit(position in the plane, position in the window) for each element of window `w` that lies in the plane.
+  template <class Visit> void each_inside(const Size& w, Visit visit) const {
+    each(kernel, [&](Index tap, const Size& k) {
+      if (const Index at = place(w, k); at >= 0) visit(at, tap);
+    });
+  }
 };
 // Of windows of so many elements over a plane behind the channels of `shape`.
 Windows windows_over(bp::Ints shape, const Size& kernel, bp::Ints stride, bp::Ints padding,
@@ -75,11 +81,9 @@ void each_product(const Channels& c, const Windows& windows, const Size& results
       for (Index o = g * to; o < (g + 1) * to; ++o)
         for (Index i = 0; i < from; ++i)
           each(results, [&](Index at, const Size& w) {
-            each(windows.kernel, [&](Index tap, const Size& k) {
-              const Index place = windows.place(w, k);
-              if (place >= 0)
-                visit((n * c.from + g * from + i) * plane + place, (o * from + i) * kernel + tap,
-                      (n * c.to + o) * all + at);
+            windows.each_inside(w, [&](Index place, Index tap) {
+              visit((n * c.from + g * from + i) * plane + place, (o * from + i) * kernel + tap,
+                    (n * c.to + o) * all + at);
             });
           });
 }
@@ -178,9 +182,7 @@ bp::Status max_pool(bp::Stream, bp::In a, bp::Ints kernel, bp::Ints stride, bp::
   const Windows windows =
       windows_over(a.shape(), size, stride.empty() ? kernel : stride, padding, dilation);
   return largest_in_windows(a, values_out, indices_out, [&](const Size& w, auto see) {
-    each(windows.kernel, [&](Index, const Size& k) {
-      if (const Index place = windows.place(w, k); place >= 0) see(place);
-    });
+    windows.each_inside(w, [&](Index place, Index) { see(place); });
   });
 }
 
@@ -254,12 +256,10 @@ bp::Status avg_pool(bp::Stream, bp::In a, bp::Ints kernel, bp::Ints stride, bp::
   std::vector<Real> result = room_for<Real>(out);
   each_window(a.size(0) * a.size(1), pool.windows.plane, behind_channels(out.shape()),
               [&](Index plane, Index to, const Size& w) {
-                Real total = 0;
-                each(pool.windows.kernel, [&](Index, const Size& k) {
-                  const Index place = pool.windows.place(w, k);
-                  if (place >= 0) total += at(input, plane + place);
-                });
-                at(result, to) = total / pool.divisor_of(w);
+                Real& total = at(result, to);
+                pool.windows.each_inside(
+                    w, [&](Index place, Index) { total += at(input, plane + place); });
+                total /= pool.divisor_of(w);
               });
   write(out, result);
   return bp::ok;
@@ -274,10 +274,8 @@ bp::Status avg_pool_backward(bp::Stream, bp::In grad, bp::Ints size, bp::Ints ke
   each_window(grad.size(0) * grad.size(1), pool.windows.plane, behind_channels(grad.shape()),
               [&](Index plane, Index from, const Size& w) {
                 const Real share = at(gradient, from) / pool.divisor_of(w);
-                each(pool.windows.kernel, [&](Index, const Size& k) {
-                  const Index place = pool.windows.place(w, k);
-                  if (place >= 0) at(result, plane + place) += share;
-                });
+                pool.windows.each_inside(
+                    w, [&](Index place, Index) { at(result, plane + place) += share; });
               });
   write(out, result);
   return bp::ok;
