@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
 
 #include <backplane/autograd/autograd.hpp>
@@ -60,46 +61,36 @@ std::vector<double> weights_of(const Evaluation& all, std::int64_t count) {
   return doubles_of(all.inputs[static_cast<std::size_t>(given[place].tensors[0])]);
 }
 
-struct GroupSums {
-  double count = 0, sum = 0, squares = 0, largest = 0;
-  double mean() const { return sum / count; }
-};
-
-std::vector<GroupSums> sums_of(const std::vector<double>& x, const NormGroups& groups) {
-  std::vector<GroupSums> sums;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (groups.group_of(i) >= sums.size()) sums.resize(groups.group_of(i) + 1);
-    GroupSums& each = sums[groups.group_of(i)];
-    ++each.count;
-    each.sum += x[i];
-    each.largest = std::max(each.largest, std::fabs(x[i]));
-  }
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    GroupSums& each = sums[groups.group_of(i)];
-    each.squares += (x[i] - each.mean()) * (x[i] - each.mean());
-  }
-  return sums;
-}
-
-}  // namespace
-
+// For each element of a normalization's result, what a mean that is off by a rounding of 1 does to it; empty for others.
 std::vector<double> shifts_by_mean(const Evaluation& all, const ExpectedTensor& out) {
+  struct Sums {
+    double count = 0, sum = 0, squares = 0, largest = 0;
+  };
   NormGroups groups;
   if (!find_groups(all, out, groups)) return {};
   const std::vector<double> x = doubles_of(all.inputs[0]);
   const std::vector<double> weight = weights_of(all, groups.channels);
   const double eps = Scalar::from_value(argument_value(all.problem, "eps")).to_double();
-  const std::vector<GroupSums> sums = sums_of(x, groups);
+  std::map<std::size_t, Sums> sums;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    Sums& each = sums[groups.group_of(i)];
+    ++each.count;
+    each.sum += x[i];
+    each.largest = std::max(each.largest, std::fabs(x[i]));
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    Sums& each = sums[groups.group_of(i)];
+    const double off = x[i] - each.sum / each.count;
+    each.squares += off * off;
+  }
   std::vector<double> shifts;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const GroupSums& each = sums[groups.group_of(i)];
+    const Sums& each = sums[groups.group_of(i)];
     shifts.push_back(each.largest / std::sqrt(each.squares / each.count + eps) *
                      std::fabs(weight[groups.channel_of(i)]));
   }
   return shifts;
 }
-
-namespace {
 
 constexpr int num_runs = 4;
 constexpr std::int64_t large = 1 << 14;  // elements; then two runs must do
@@ -109,17 +100,14 @@ double step_for(const FloatingFormat& computed) {
   return std::max(computed.unit_roundoff() / 4, 0x1p-42);
 }
 
-double fraction_of(std::uint64_t word) {
-  return static_cast<double>(word >> 11) * 0x1p-52 - 1;  // in [-1, 1)
-}
-
 // Each element has a step of its own, so that none stands still by chance, and one that it shares with its neighbours, as
 // the rounding of a long sum moves all that it is taken from.
 Change random_step(std::uint64_t seed, int run, double step) {
   const std::uint64_t block = std::uint64_t{4} << (2 * run);
   return [seed, block, step](double value, std::size_t t, std::size_t i) {
     const std::uint64_t own = mix(seed + 77 * t, i), shared = mix(seed + 77 * t + 1, i / block);
-    return value * (1 + step * (fraction_of(own) + (shared & 1 ? 1 : -1)));
+    const double fraction = static_cast<double>(own >> 11) * 0x1p-52 - 1;  // in [-1, 1)
+    return value * (1 + step * (fraction + (shared & 1 ? 1 : -1)));
   };
 }
 
@@ -130,10 +118,6 @@ double power_on_the_way(const Evaluation& all) {
   if (!all.is(Trait::root) || all.op().schema->find("p") < 0) return 2;
   const double p = Scalar::from_value(argument_value(all.problem, "p")).to_double();
   return std::isinf(p) || p == 0 ? 1 : std::max(1.0, std::fabs(p));
-}
-
-bool keeps_statistics_wide(const Evaluation& all) {
-  return all.is(Trait::computes_wide) || all.is(Trait::wide_statistics);
 }
 
 // Of the inputs as the call reads them.
@@ -208,9 +192,10 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
   const double power = power_on_the_way(all);
   // Of a function of one number nothing is added up, nor of its derivative.
   const bool adds_up = all.op().kind != BP_KIND_POINTWISE || all.problem.tensors.size() > 1;
+  const bool keeps_wide = all.is(Trait::computes_wide) || all.is(Trait::wide_statistics);
   const bool overflows =
       power * std::log2(std::max(sizes.largest, 1e-300)) + (adds_up ? std::log2(sizes.count) : 0) >
-      (keeps_statistics_wide(all) ? compute_format(out.dtype) : computed).highest_exponent;
+      (keeps_wide ? compute_format(out.dtype) : computed).highest_exponent;
   // A sum of powers below the smallest normal number is lost, and its root is taken.
   const double lost =
       all.is(Trait::root)
@@ -242,12 +227,8 @@ void set_bounds(const Evaluation& all, ExpectedTensor& out, Moves& moves, double
         std::isnan(out.bound[i]) || is_lost(moves.most[i], step, size, largest, sizes))
       out.bound[i] = is_settled[i] ? 0 : HUGE_VAL;
   }
-  out.rule =
-      fmt::format("{:.3g} * {} * what the result moves by relative steps of its inputs", factor,
-                  computed.digits == 53   ? "2^-53"
-                  : computed.digits == 24 ? "2^-24"
-                  : computed.digits == 11 ? "2^-11"
-                                          : "2^-8");
+  out.rule = fmt::format("{:.3g} * 2^-{} * what the result moves by relative steps of its inputs",
+                         factor, std::max(computed.digits, 8));
 }
 
 }  // namespace

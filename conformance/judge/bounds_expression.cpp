@@ -17,10 +17,6 @@ struct Approximate {
   double value = 0, error = 0;
 };
 
-bool is_true_or_false(std::uint16_t code) {
-  return bp_steps[code].kind == BP_STEP_COMPARISON || bp_steps[code].kind == BP_STEP_LOGIC;
-}
-
 double larger_of(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
 }
@@ -84,7 +80,8 @@ class Steps {
     const Approximate &a = steps_[node.a], &b = steps_[node.b];
     Approximate result;
     if (node.code == BP_X_SELECT) return selected(a, b, steps_[node.c]);
-    if (is_true_or_false(node.code)) return compared(node, a, b);
+    const std::uint8_t kind = bp_steps[node.code].kind;
+    if (kind == BP_STEP_COMPARISON || kind == BP_STEP_LOGIC) return compared(node, a, b);
     const bool is_sum_or_product = node.code == BP_X_ADD || node.code == BP_X_SUB ||
                                    node.code == BP_X_MUL || node.code == BP_X_DIV;
     if (is_sum_or_product && (is_surely_nan(a) || is_surely_nan(b))) return {std::nan(""), 0};
@@ -216,19 +213,6 @@ bool is_small_float(Dtype dtype) {
   return dtype == f16 || dtype == bf16;
 }
 
-// A number of the call that 16 bits cannot hold may have been taken as float32 or been rounded to 16 bits first.
-double slack_of_numbers(const Evaluation& all, Dtype dtype) {
-  return is_small_float(dtype) && has_number_beyond(all.problem, dtype) ? 1 : 0;
-}
-
-bool is_one(const bp_value& value) {
-  return value.tag == BP_NONE || Scalar::from_value(value).to_complex() == 1.0;
-}
-
-std::string ulps_text(double ulps) {
-  return fmt::format("{:g} ulp", ulps);
-}
-
 // ---- Complex numbers: sums, products and quotients, whose parts round by the size of the whole.
 
 void bound_complex(const Evaluation& all, ExpectedTensor& out, double ulps) {
@@ -257,7 +241,7 @@ void bound_complex(const Evaluation& all, ExpectedTensor& out, double ulps) {
     out.bound[2 * e] = out.bound[2 * e + 1] =
         std::isfinite(size) && size < format.overflow() / 4 ? bound : HUGE_VAL;
   }
-  out.rule = fmt::format("{} of the absolute value", ulps_text(ulps + 2));
+  out.rule = fmt::format("{:g} ulp of the absolute value", ulps + 2);
 }
 
 }  // namespace
@@ -267,15 +251,18 @@ void bound_by_ulp(const Evaluation& all, ExpectedTensor& out) {
   const std::vector<double> wide = doubles_of(out.wide);
   out.bound.assign(wide.size(), 0);
   if (is_complex(out.dtype)) return bound_complex(all, out, all.ulps);
-  out.ulp = is_small_float(out.dtype) ? 1 + slack_of_numbers(all, out.dtype) : all.ulps;
+  // A number of the call that 16 bits cannot hold may have been taken as float32 or been rounded to 16 bits first.
+  const double slack = has_number_beyond(all.problem, out.dtype) ? 1 : 0;
+  out.ulp = is_small_float(out.dtype) ? 1 + slack : all.ulps;
   for (std::size_t i = 0; i < wide.size(); ++i) out.bound[i] = out.ulp * format.ulp(wide[i]);
-  out.rule = ulps_text(out.ulp);
+  out.rule = fmt::format("{:g} ulp", out.ulp);
 }
 
 void bound_by_expression(const Evaluation& all, ExpectedTensor& out) {
   bound_by_ulp(all, out);
   const bp_value alpha = argument_value(all.problem, "alpha");
-  const bool is_one_step = alpha.tag == BP_NONE ? num_real_steps(all.op()) < 2 : is_one(alpha);
+  const bool is_one_step = alpha.tag == BP_NONE ? num_real_steps(all.op()) < 2
+                                                : Scalar::from_value(alpha).to_complex() == 1.0;
   out.signed_zero = !is_complex(out.dtype) && is_one_step;
   if (is_complex(out.dtype) || num_real_steps(all.op()) < 2) return;
   Steps steps(all, out);
@@ -284,8 +271,7 @@ void bound_by_expression(const Evaluation& all, ExpectedTensor& out) {
   const std::vector<double> wide = doubles_of(out.wide);
   for (std::size_t i = 0; i < out.bound.size(); ++i)
     out.bound[i] = std::max(out.bound[i], steps.evaluate(i).error + rounding * format.ulp(wide[i]));
-  out.rule =
-      fmt::format("{}, or what rounding each step of the expression makes", ulps_text(out.ulp));
+  out.rule += ", or what rounding each step of the expression makes";
 }
 
 }  // namespace bp::conform

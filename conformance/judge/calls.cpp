@@ -271,7 +271,7 @@ RuleKind kind_of(Evaluation& all, Dtype dtype) {
   if (!has_fractions(dtype)) return RuleKind::exact;
   const std::optional<double> ulps = ulps_of(tolerance);
   all.ulps = ulps.value_or(0);
-  if (is_complex_function(all.problem)) return RuleKind::functions;
+  if (op.decompose_complex && is_complex_function(all.problem)) return RuleKind::functions;
   const bool is_expression = op.kind == BP_KIND_POINTWISE && op.num_nodes != 0;
   if (tolerance == "exact")
     return is_expression && is_complex(dtype) && ends_in_product(op) ? RuleKind::expression
@@ -288,9 +288,9 @@ RuleKind kind_of(Evaluation& all, Dtype dtype) {
 std::optional<Dtype> dtype_cast_to(const Problem& problem, Dtype computed) {
   if (!has_fractions(computed)) return std::nullopt;
   const bool names_dtype = argument_value(problem, "dtype").tag == BP_DTYPE;
-  for (std::size_t t = 0; t < problem.tensors.size(); ++t)
-    if (names_dtype || !has_fractions(problem.tensors[t].dtype)) return computed;
-  return std::nullopt;
+  const bool casts = std::ranges::any_of(
+      problem.tensors, [&](const Laid& laid) { return names_dtype || !has_fractions(laid.dtype); });
+  return casts ? std::optional(computed) : std::nullopt;
 }
 
 // Is tensor `t` among those that promotion converts? Others, such as indices and conditions, stay as they are.

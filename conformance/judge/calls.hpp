@@ -208,7 +208,8 @@ using Evaluate = std::function<std::vector<Tensor>(const Change& change)>;
 // are there.
 void bound_by_ulp(const Evaluation& all, ExpectedTensor& out);
 void bound_by_expression(const Evaluation& all, ExpectedTensor& out);
-// Rows of real numbers on complex ones: by their expression and C's functions; its value, and its bound.
+// Rows of real numbers (Operator::decompose_complex) on complex ones: by their expression and C's functions; its value, and
+// its bound.
 bool is_complex_function(const Problem& problem);
 Tensor complex_function(const Evaluation& all, const std::vector<Tensor>& inputs,
                         const ExpectedTensor& out);
@@ -217,9 +218,6 @@ void bound_complex_function(const Evaluation& all, ExpectedTensor& out);
 void bound_by_products(const Evaluation& all, std::vector<ExpectedTensor>& out);
 void bound_by_conditioning(const Evaluation& all, const Evaluate& evaluate, double roundings,
                            std::vector<ExpectedTensor>& out, std::size_t first);
-
-// For each element of a normalization's result, what a mean that is off by a rounding of 1 does to it; empty for others.
-std::vector<double> shifts_by_mean(const Evaluation& all, const ExpectedTensor& out);
 
 // n * u / (1 - n * u)
 double gamma(double terms, double unit_roundoff);

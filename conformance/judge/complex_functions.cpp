@@ -76,10 +76,6 @@ bool has_ends_of_c(std::uint16_t code) {
          code != BP_X_SIGMOID && code != BP_X_POW;
 }
 
-bool is_finite(Complex a) {
-  return std::isfinite(a.real()) && std::isfinite(a.imag());
-}
-
 // An argument for each element, or the one number that it is.
 Column column(const Evaluation& all, const std::vector<Tensor>& inputs, std::size_t argument,
               const ExpectedTensor& out) {
@@ -126,9 +122,9 @@ std::vector<double> moves_of(const Evaluation& all, const ExpectedTensor& out,
 }  // namespace
 
 bool is_complex_function(const Problem& problem) {
-  if (!problem.op->decompose_complex || problem.op->num_nodes == 0) return false;
-  return std::ranges::any_of(problem.tensors,
-                             [](const Laid& laid) { return is_complex(laid.dtype); });
+  return problem.op->num_nodes != 0 && std::ranges::any_of(problem.tensors, [](const Laid& laid) {
+           return is_complex(laid.dtype);
+         });
 }
 
 Tensor complex_function(const Evaluation& all, const std::vector<Tensor>& inputs,
@@ -180,7 +176,7 @@ void bound_complex_function(const Evaluation& all, ExpectedTensor& out) {
     bool is_end = false, is_zero = false, has_nan = false;
     for (const Column& argument : arguments) {
       const Complex a = at(argument, e);
-      is_end |= !is_finite(a);
+      is_end |= !std::isfinite(a.real()) || !std::isfinite(a.imag());
       is_zero |= a == Complex();
       has_nan |= std::isnan(a.real()) || std::isnan(a.imag());
     }

@@ -44,17 +44,14 @@ void allow_flushing(const Evaluation& all, std::vector<ExpectedTensor>& out) {
   bool is_other = false;
   for (Laid& laid : flushed.tensors) {
     if (!all.flushes(laid.dtype)) continue;
-    const std::size_t bytes = laid.dtype == bf16 ? 2 : 4;
-    for (std::size_t at = 0; at + bytes <= laid.storage.size(); at += bytes) {
-      // Exponent bits all 0: in both formats the lower 15 bits but the last 7 or all of the 16 above.
-      const unsigned high = laid.storage[at + bytes - 1], low = laid.storage[at + bytes - 2];
-      if ((high & 0x7f) != 0 || (low & 0x80) != 0) continue;
-      for (std::size_t b = 0; b < bytes; ++b) {
-        unsigned char& byte = laid.storage[at + b];
-        const unsigned char kept = b + 1 == bytes ? byte & 0x80 : 0;
-        is_other |= byte != kept;
-        byte = kept;
+    const Dtype part = laid.dtype == bf16 ? bf16 : f32;  // of complex numbers, too
+    unsigned char* at = laid.storage.data();
+    for (const double value : to_doubles(at, laid.storage.size() / itemsize(part), part)) {
+      if (value != 0 && std::fabs(value) < format_of(part).smallest_normal()) {
+        store_element(Number::of(std::copysign(0.0, value)), part, at);
+        is_other = true;
       }
+      at += itemsize(part);
     }
   }
   for (ExpectedTensor& each : out)
