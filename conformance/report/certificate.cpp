@@ -1,7 +1,7 @@
 // All files of a folder at once, the shards of a run as one, and certificates: what they say, also of other projects' tests, and
 // the commands that write and verify one.
 #include <algorithm>
-#include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -53,21 +53,15 @@ std::vector<Run> read_shards(const std::vector<std::string>& reports) {
   return runs;
 }
 
-}  // namespace
-
 void merge_shards(const std::vector<std::string>& reports, const std::string& folder) {
   const std::vector<Run> runs = read_shards(reports);
   Selection whole = runs[0].header.at("selection").get<Selection>();
   whole.shard = 0;
   whole.num_shards = 1;
   const std::vector<Case> cases = derive_cases(runs[0].subject, whole);
-  Json header = runs[0].header;
-  header["selection"] = whole;
-  header["cases"] = cases.size();
-  header["digest"] = digest_of(cases);
   std::filesystem::create_directories(folder);
   Journal journal(folder + "/journal.jsonl", /*resume=*/false);
-  journal.write({{"run", header}});
+  begin_run(journal, runs[0].header, whole, digest_of(cases), cases.size());
   std::vector<Record> records;
   double seconds = 0;
   for (const Run& run : runs) {
@@ -77,11 +71,12 @@ void merge_shards(const std::vector<std::string>& reports, const std::string& fo
   }
   for (const Record& record : records) journal.write(record);
   write_aggregates(records, journal);
-  journal.write({{"end", {{"seconds", seconds}, {"interrupted", false}}}});
+  end_run(journal, seconds, /*interrupted=*/false);
 }
 
 // ---- Certificates
 
+// The sections of a certificate for journals of --through below its folder, if they are of the same library.
 Json sections_of(const std::string& folder, const std::string& library_sha256) {
   Json sections = Json::object();
   for (const char* suite : {"pytorch", "onnx"}) {
@@ -114,6 +109,7 @@ std::string text_of_sections(const Json& sections) {
   return text;
 }
 
+// JSON with subject, digests, summary and the digest of the journal beside it.
 void write_certificate(const Run& run, const Summary& summary, const std::string& journal,
                        const std::string& path) {
   const auto digest = loading::sha256_of_file(journal);
@@ -144,11 +140,14 @@ void write_certificate(const Run& run, const Summary& summary, const std::string
   write_whole_file(path, certificate.dump(2) + "\n");
 }
 
+// With a file's waivers (none without a path), which the run's header then has.
 Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Waiver>& waivers) {
   if (!waivers_file.empty()) waivers = read_waivers(waivers_file);
   run.header["waivers"] = waivers;
   return summarize(run, waivers);
 }
+
+}  // namespace
 
 int write_reports(const std::string& folder, const std::string& waivers_file, std::FILE* to) {
   const std::string journal = folder + "/journal.jsonl";
@@ -236,19 +235,18 @@ struct Examination {
     for (const std::string& each : problems) fmt::print("DOES NOT HOLD: {}\n", each);
   }
   void check(bool good, const std::string& what, const std::string& problem) {
-    if (good)
-      checked.push_back(what);
-    else
-      problems.push_back(problem);
+    (good ? checked : problems).push_back(good ? what : problem);
+  }
+  // That there are none; `problem` has a place for the first.
+  void check_none(const auto& bad, const std::string& what, const std::string& problem) {
+    check(bad.empty(), what, bad.empty() ? "" : fmt::format(fmt::runtime(problem), *bad.begin()));
   }
 };
 
 Json read_certificate(const std::string& path) {
   Json json = Json::parse(read_whole_file(path), nullptr, /*allow_exceptions=*/false);
-  const auto has = [&](const char* key) { return json.contains(key); };
-  if (!json.is_object() || !has("certificate") || !has("journal") || !has("summary") ||
-      !has("must_run") || !has("subject"))
-    refuse("{}: not a certificate of backplane conform", path);
+  for (const char* key : {"certificate", "journal", "summary", "must_run", "subject"})
+    if (!json.contains(key)) refuse("{}: not a certificate of backplane conform", path);
   return json;
 }
 
@@ -288,29 +286,24 @@ void check_cases(const Run& run, Examination& out) {
                         "another version, or a changed header",
                         digest, run.header.at("digest").get<std::string>()));
   std::unordered_set<std::string> seen;
-  for (const Record& record : run.records) seen.insert(record.name);
-  std::size_t missing = 0;
-  std::string first;
-  for (const Case& one : cases) {
-    std::string case_name = name_of(one);
-    if (seen.erase(case_name) != 0) continue;
-    if (missing++ == 0) first = std::move(case_name);
-  }
-  std::erase_if(seen, is_aggregate);
-  out.check(missing == 0, fmt::format("all {} cases are there", cases.size()),
-            fmt::format("{} cases are missing, {} first", missing, first));
-  out.check(run.doubled.empty(), "none is there twice",
-            run.doubled.empty() ? "" : fmt::format("case {} is there twice", run.doubled[0]));
-  out.check(seen.empty(), "no other is there",
-            seen.empty() ? "" : fmt::format("case {} is not on the must-run list", *seen.begin()));
+  for (const Record& record : run.records)
+    if (!is_aggregate(record.name)) seen.insert(record.name);
+  std::vector<std::string> missing;
+  for (const Case& one : cases)
+    if (std::string case_name = name_of(one); seen.erase(case_name) == 0)
+      missing.push_back(std::move(case_name));
+  out.check_none(missing, fmt::format("all {} cases are there", cases.size()),
+                 fmt::format("{} cases are missing, {{}} first", missing.size()));
+  out.check_none(run.doubled, "none is there twice", "case {} is there twice");
+  out.check_none(seen, "no other is there", "case {} is not on the must-run list");
 }
 
 void check_verdicts(const Run& run, const Json& certificate, Examination& out) {
-  const auto odd = std::ranges::find_if_not(run.records, is_plausible);
-  out.check(odd == run.records.end(), "each verdict fits its figures",
-            odd == run.records.end()
-                ? ""
-                : fmt::format("the verdict on {} contradicts its own figures", odd->name));
+  std::vector<std::string> odd;
+  for (const Record& record : run.records)
+    if (!is_plausible(record)) odd.push_back(record.name);
+  out.check_none(odd, "each verdict fits its figures",
+                 "the verdict on {} contradicts its own figures");
   auto waivers = certificate.value("waivers", Json::array()).get<std::vector<Waiver>>();
   const Json counted = summarize(run, waivers);
   for (const char* figure : {"total", "levels", "correct", "native", "profile", "ok"})
@@ -334,14 +327,6 @@ void check_library_at_hand(const std::string& certified, const std::string& libr
   out.check(digest == certified, "the library at hand",
             fmt::format("{} has the SHA-256 {}, the certificate is of {}: another library", path,
                         digest.value_or("(unreadable)"), certified));
-}
-
-void check_library(const Run& run, const Json& certificate, const Options& options,
-                   Examination& out) {
-  const std::string certified = certificate.at("subject").value("sha256", "");
-  out.check(certified == run.subject.library_sha256, "the library's digest in the journal",
-            "the certificate and its journal are of two different libraries");
-  check_library_at_hand(certified, run.subject.library, options, out);
 }
 
 // Without the journal nothing can be counted again. What does not need it is checked; that alone proves nothing.
@@ -369,24 +354,23 @@ int verify_alone(const std::string& path, const std::string& journal, const Json
 }
 
 double share_of(const std::string& text) {
-  double share = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), share);
-  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (problem != std::errc() || (rest != "%" && !rest.empty()) || share <= 0 || share > 100)
+  char* rest = nullptr;
+  const double share = std::strtod(text.c_str(), &rest);
+  if (!(share > 0 && share <= 100) || (*rest != '\0' && rest != std::string_view("%")))
     refuse("verify: --rerun {}: should be like 5%", text);
   return share / 100;
 }
 
 // A part that nobody knows before.
 std::vector<const Record*> draw_records(const Run& run, double share) {
-  std::vector<const Record*> all;
+  std::vector<const Record*> all, drawn;
   for (const Record& record : run.records)
     if (!is_aggregate(record.name)) all.push_back(&record);
+  const auto count = std::max(1.0, share * static_cast<double>(all.size()));
   std::random_device chance;
-  std::ranges::shuffle(all, std::mt19937_64((std::uint64_t{chance()} << 32) | chance()));
-  all.resize(
-      std::max<std::size_t>(1, static_cast<std::size_t>(share * static_cast<double>(all.size()))));
-  return all;
+  std::ranges::sample(all, std::back_inserter(drawn), static_cast<std::ptrdiff_t>(count),
+                      std::mt19937_64((std::uint64_t{chance()} << 32) | chance()));
+  return drawn;
 }
 
 void check_again(const Run& run, const Options& options, Examination& out) {
@@ -410,25 +394,24 @@ void check_again(const Run& run, const Options& options, Examination& out) {
   bench.plan.stop = &InterruptGuard::requested();
   Progress progress(cases.size(), options.quiet ? Progress::Shows::failures : Progress::Shows::all,
                     run.header);
-  std::size_t differing = 0, done = 0;
-  std::string first;
+  std::size_t done = 0;
+  std::vector<std::string> differing;
   run_pool(bench, cases, jobs_of(options), progress, [&](const Record& again) {
     const Record& before = *drawn.at(again.name);
     ++done;
-    if (again.verdict.outcome == before.verdict.outcome &&
-        again.verdict.hash == before.verdict.hash)
-      return true;
-    if (differing++ == 0)
-      first = fmt::format("{}: {} with outputs {}, certified {} with {}", again.name,
-                          name(again.verdict.outcome), again.verdict.hash,
-                          name(before.verdict.outcome), before.verdict.hash);
+    if (again.verdict.outcome != before.verdict.outcome ||
+        again.verdict.hash != before.verdict.hash)
+      differing.push_back(fmt::format("{}: {} with outputs {}, certified {} with {}", again.name,
+                                      name(again.verdict.outcome), again.verdict.hash,
+                                      name(before.verdict.outcome), before.verdict.hash));
     return true;
   });
   if (InterruptGuard::requested())
     out.problems.push_back(fmt::format("interrupted after {} of {} reruns", done, cases.size()));
-  out.check(differing == 0,
+  out.check(differing.empty(),
             fmt::format("{} cases again, drawn by chance: the same verdicts and outputs", done),
-            fmt::format("{} of {} cases run again differ; {}", differing, done, first));
+            fmt::format("{} of {} cases run again differ; {}", differing.size(), done,
+                        differing.empty() ? "" : differing[0]));
 }
 
 }  // namespace
@@ -454,7 +437,10 @@ int verify_certificate(const Options& options) {
   suite_of(run).empty() ? check_cases(run, out) : check_names(run, out);
   check_sections(fs::path(path).parent_path(), certificate, out);
   check_verdicts(run, certificate, out);
-  check_library(run, certificate, options, out);
+  const std::string of = certificate["subject"].value("sha256", "");
+  out.check(of == run.subject.library_sha256, "the library's digest in the journal",
+            "the certificate and its journal are of two different libraries");
+  check_library_at_hand(of, run.subject.library, options, out);
   if (!options.rerun.empty()) check_again(run, options, out);
 
   out.print();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 #include <fmt/chrono.h>
+#include <fnmatch.h>
 #include <fstream>
 #include <sstream>
 
@@ -35,22 +36,12 @@ std::string read_whole_file(const std::string& path) {
 }
 
 bool matches_glob(std::string_view pattern, std::string_view text) {
-  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p, ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
+  std::string escaped;
+  for (const char c : pattern) {
+    if (c == '[' || c == '\\') escaped += '\\';
+    escaped += c;
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return fnmatch(escaped.c_str(), std::string(text).c_str(), 0) == 0;
 }
 
 std::string escape_markup(std::string_view text) {

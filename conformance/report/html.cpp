@@ -1,13 +1,13 @@
 // report.html: one page with all that the journal says, for a browser without a network. Counts are summed here, and
 // only failures keep their names, so that a hundred thousand cases stay below 2 MB.
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
+#include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "report/files.hpp"
 #include "report/report.hpp"
@@ -226,46 +226,31 @@ std::string cut(const std::string& text) {
   return text.size() <= longest_why ? text : text.substr(0, longest_why) + " ...";
 }
 
+// For what is special about it, a case is not called plain.
 std::vector<std::string> layouts_of(const Record& record) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= record.one.layouts.size();) {
-    const std::size_t end = std::min(record.one.layouts.find('.', at), record.one.layouts.size());
-    const std::string part = record.one.layouts.substr(at, end - at);
-    if (!part.empty() && std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
-    at = end + 1;
-  }
+  std::vector<std::string> parts = split_text(record.one.layouts, '.');
+  std::erase_if(parts, [](const std::string& part) { return part.empty() || part == "plain"; });
   if (parts.empty()) parts.emplace_back("plain");
-  // A case counts once, for what is special about it.
-  if (parts.size() > 1) std::erase(parts, "plain");
   return parts;
 }
 
-// Operator x dtype x layout x lane, summed.
+// Operator x dtype x layout x lane, summed. A case counts once, with its first layout.
 void add_map(const Run& run, Json& page) {
-  std::set<std::string> names;
-  for (const Record& record : run.records)
-    if (record.one.lane != Lane::probe)
-      for (const std::string& layout : layouts_of(record)) names.insert(layout);
-  const std::vector<std::string> layouts(names.begin(), names.end());
-  std::map<std::tuple<std::string, unsigned, std::size_t, int>, std::array<int, 5>> cells;
+  std::set<std::string> layouts;
+  std::map<std::tuple<std::string, unsigned, std::string, int>, Count> cells;
   for (const Record& record : run.records) {
-    if (record.one.lane == Lane::probe) continue;
-    const std::string layout = layouts_of(record).front();
-    const auto place =
-        static_cast<std::size_t>(std::ranges::lower_bound(layouts, layout) - layouts.begin());
-    std::array<int, 5>& cell =
-        cells[{record.one.op, index(record.one.dtype), place, record.one.lane == Lane::core}];
-    const Outcome outcome = record.verdict.outcome;
-    ++cell[0];
-    cell[1] += outcome == Outcome::pass;
-    cell[2] += record.verdict.native();
-    cell[3] += is_failure(record);
-    cell[4] += outcome == Outcome::unsupported;
+    const Case& one = record.one;
+    if (one.lane == Lane::probe) continue;
+    const std::vector<std::string> own = layouts_of(record);
+    layouts.insert(own.begin(), own.end());
+    cells[{one.op, index(one.dtype), own[0], one.lane == Lane::core}].add(record);
   }
   Json& map = page["map"] = Json::array();
-  for (const auto& [key, cell] : cells)
-    map.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), cell[0],
-                   cell[1], cell[2], cell[3], cell[4]});
+  for (const auto& [key, count] : cells) {
+    const auto& [op, dtype, layout, lane] = key;
+    map.push_back({op, dtype, std::distance(layouts.begin(), layouts.find(layout)), lane, count.run,
+                   count.correct, count.native, count.failed, count.unsupported});
+  }
   page["layouts"] = layouts;
   for (unsigned i = 0; i < num_dtypes; ++i)
     page["dtypes"].push_back(short_name(static_cast<Dtype>(i)));
@@ -313,25 +298,12 @@ void add_accuracy(const Run& run, Json& page) {
 }
 
 void add_gaps(const Run& run, Json& page) {
-  struct Gap {
-    std::set<std::string> dtypes;
-    int cases = 0, host = 0, unsupported = 0, failed = 0;
-  };
-  std::map<std::string, Gap> gaps;
-  for (const Record& record : run.records) {
-    if (record.one.lane == Lane::probe || record.verdict.native()) continue;
-    Gap& gap = gaps[record.one.op];
-    gap.dtypes.emplace(short_name(record.one.dtype));
-    ++gap.cases;
-    gap.host += record.verdict.outcome == Outcome::pass;
-    gap.unsupported += record.verdict.outcome == Outcome::unsupported;
-    gap.failed += is_failure(record);
-  }
   Json& list = page["gaps"] = Json::array();
-  for (const auto& [op, gap] : gaps)
-    list.push_back({op, fmt::format("{}", fmt::join(gap.dtypes, ", ")), gap.cases,
-                    fmt::format("{} on the host, {} unsupported, {} failed", gap.host,
-                                gap.unsupported, gap.failed)});
+  for (const auto& [op, gap] : gaps_of(run, /*counts_excused=*/true))
+    if (const Count& missing = gap.missing; missing.run != 0)
+      list.push_back({op, fmt::format("{}", fmt::join(gap.dtypes, ", ")), missing.run,
+                      fmt::format("{} on the host, {} unsupported, {} failed", missing.correct,
+                                  missing.unsupported, missing.failed)});
 }
 
 void add_slowest(const Run& run, Json& page) {
@@ -363,12 +335,9 @@ void add_head(const Run& run, const Summary& summary, const std::vector<Waiver>&
   page["total"] = summary.total;
   page["problems"] = summary.waiver_problems;
   page["levels"] = Json::array();
-  for (std::size_t i = 0; i < summary.levels.size(); ++i) {
-    const Count& c = summary.levels[i];
-    if (c.run != 0 && suite_of(run).empty())
-      page["levels"].push_back(
-          {fmt::format("L{}", i), c.run, c.correct, c.native, c.failed, c.waived, c.unsupported});
-  }
+  for (const auto& [level, c] : shown_levels(run, summary))
+    page["levels"].push_back(
+        {level, c.run, c.correct, c.native, c.failed, c.waived, c.unsupported});
   page["waivers"] = Json::array();
   for (const Waiver& waiver : waivers)
     page["waivers"].push_back({waiver.pattern, waiver.kind, waiver.reason, waiver.address,

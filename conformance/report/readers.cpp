@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <backplane/dispatcher/operator_source.hpp>
-#include <backplane/dispatcher/registry.hpp>
 #include <backplane/samples/row_facts.hpp>
 
 #include "inputs/problem.hpp"
@@ -15,19 +13,13 @@
 #include "runner/commands.hpp"
 
 namespace bp::conform {
-namespace {
-
-std::vector<Model> make_models() {
-  std::vector<Model> all;
-  for (const ModelRows& rows : model_rows())
-    all.push_back({rows.name, split_text(rows.inference, ' '), split_text(rows.training, ' ')});
-  return all;
-}
-
-}  // namespace
-
 const std::vector<Model>& models() {
-  static const std::vector<Model> all = make_models();
+  static const std::vector<Model> all = [] {
+    std::vector<Model> read;
+    for (const ModelRows& rows : model_rows())
+      read.push_back({rows.name, split_text(rows.inference, ' '), split_text(rows.training, ' ')});
+    return read;
+  }();
   return all;
 }
 
@@ -42,66 +34,31 @@ const Model& model_of(std::string_view name) {
 
 namespace {
 
-struct RowGap {
-  int cases = 0, missing = 0, host = 0, unsupported = 0, failed = 0;
-  std::set<std::string> dtypes;
-  std::string first;  // the name of one such case
-};
-
-// Of rows that have cases at all.
-std::map<std::string, RowGap> gaps_of(const Run& run) {
-  ensure_operators();
-  std::map<std::string, RowGap> gaps;
-  for (const Record& record : run.records) {
-    if (record.one.lane == Lane::probe) continue;
-    RowGap& gap = gaps[record.one.op];
-    ++gap.cases;
-    if (record.verdict.native()) continue;
-    const Operator* row = find_operator(record.one.op);
-    const bool passed = record.verdict.outcome == Outcome::pass;
-    if (passed && row != nullptr && (row->flags & BP_OP_SHAPE_DATA) != 0) continue;
-    ++gap.missing;
-    gap.host += passed;
-    gap.unsupported += record.verdict.outcome == Outcome::unsupported;
-    gap.failed += is_failure(record);
-    gap.dtypes.emplace(short_name(record.one.dtype));
-    if (gap.first.empty() || is_failure(record)) gap.first = record.name;
-  }
-  return gaps;
-}
-
 struct RankedGap {
   std::string op;
-  const RowGap* gap;
+  const Gap* gap;
   std::vector<std::string> blocks;
 };
 
-std::vector<RankedGap> rank(const std::map<std::string, RowGap>& gaps,
+std::vector<RankedGap> rank(const std::map<std::string, Gap>& gaps,
                             const std::vector<const Model*>& chosen) {
   std::vector<RankedGap> ranked;
   for (const auto& [op, gap] : gaps) {
-    if (gap.missing == 0) continue;
-    RankedGap one{op, &gap, {}};
-    for (const Model* model : chosen) {
-      const auto has = [&, row = &op](const std::vector<std::string>& rows) {
-        return std::ranges::find(rows, *row) != rows.end();
-      };
-      if (has(model->inference))
+    if (gap.missing.run == 0) continue;
+    RankedGap& one = ranked.emplace_back(RankedGap{op, &gap, {}});
+    for (const Model* model : chosen)
+      if (std::ranges::count(model->inference, op) != 0)
         one.blocks.push_back(model->name);
-      else if (has(model->training))
+      else if (std::ranges::count(model->training, op) != 0)
         one.blocks.push_back(model->name + " (training)");
-    }
-    ranked.push_back(std::move(one));
   }
-  std::ranges::stable_sort(ranked, [](const RankedGap& a, const RankedGap& b) {
-    if (a.blocks.size() != b.blocks.size()) return a.blocks.size() > b.blocks.size();
-    return a.gap->missing > b.gap->missing;
+  std::ranges::stable_sort(ranked, std::greater(), [](const RankedGap& each) {
+    return std::pair(each.blocks.size(), each.gap->missing.run);
   });
   return ranked;
 }
 
-void print_models(const std::map<std::string, RowGap>& gaps,
-                  const std::vector<const Model*>& chosen) {
+void print_models(const std::map<std::string, Gap>& gaps, const std::vector<const Model*>& chosen) {
   for (const Model* model : chosen) {
     const auto missing_of = [&](const std::vector<std::string>& rows) {
       std::vector<std::string> missing;
@@ -109,7 +66,7 @@ void print_models(const std::map<std::string, RowGap>& gaps,
         const auto found = gaps.find(row);
         if (found == gaps.end())
           missing.push_back(row + " (not run)");
-        else if (found->second.missing != 0)
+        else if (found->second.missing.run != 0)
           missing.push_back(row);
       }
       return missing;
@@ -130,13 +87,14 @@ int show_gaps(const Options& options) {
   for (const std::string& name : options.models) chosen.push_back(&model_of(name));
   if (chosen.empty())
     for (const Model& model : models()) chosen.push_back(&model);
-  const auto gaps = gaps_of(run);
+  const auto gaps = gaps_of(run, /*counts_excused=*/false);
   fmt::print("{:<32}{:>8}{:>8}{:>8}{:>8}  {:<28} BLOCKS\n", "ROW", "CASES", "HOST", "UNSUPP.",
              "FAILED", "DTYPES");
   for (const RankedGap& each : rank(gaps, chosen)) {
     if (!options.models.empty() && each.blocks.empty()) continue;
-    fmt::print("{:<32}{:>8}{:>8}{:>8}{:>8}  {:<28} {}\n", each.op, each.gap->cases, each.gap->host,
-               each.gap->unsupported, each.gap->failed,
+    const Count& missing = each.gap->missing;
+    fmt::print("{:<32}{:>8}{:>8}{:>8}{:>8}  {:<28} {}\n", each.op, each.gap->cases, missing.correct,
+               missing.unsupported, missing.failed,
                fmt::format("{}", fmt::join(each.gap->dtypes, ",")), fmt::join(each.blocks, ", "));
   }
   fmt::print("\n");

@@ -1,8 +1,11 @@
 // From a journal to what a person or a machine reads.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,10 +24,22 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Waiver, pattern, reason, address, kind, expir
 // From a YAML-like or JSON file; throws naming file and line.
 std::vector<Waiver> read_waivers(const std::string& path);
 
+inline constexpr int num_levels = 6;  // 0 to 5
+
 struct Count {
   int run = 0, correct = 0, native = 0, failed = 0, waived = 0, unsupported = 0;
+  void add(const Record& record, bool is_waived = false);
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Count, run, correct, native, failed, waived, unsupported)
+// What is not native in a row.
+struct Gap {
+  Count missing;
+  int cases = 0;  // native ones as well
+  std::set<std::string> dtypes;
+};
+// Of rows that have cases at all, by name. What an excused row (cases/case.hpp) did right is missing only if asked for.
+std::map<std::string, Gap> gaps_of(const Run& run, bool counts_excused);
+
 // The highest level whose cases are all good, and the dtypes in which that holds.
 struct Standing {
   int level = -1;
@@ -44,8 +59,8 @@ struct Summary {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Summary, total, levels, correct, native, profile, excused,
                                    waiver_problems, ok)
 Summary summarize(const Run& run, std::vector<Waiver>& waivers);
-// The same with a file's waivers (none without a path), which the run's header then has.
-Summary summarize_with(const std::string& waivers_file, Run& run, std::vector<Waiver>& waivers);
+// "L3" and its figures, of levels that have cases; a run through another project's tests has none.
+std::vector<std::pair<std::string, Count>> shown_levels(const Run& run, const Summary& summary);
 // "AMD EPYC; driver 3.1; uuid 6f6e6520...": what was examined.
 std::string unit_text(const Subject& subject);
 // "L3 in f32, f16" or "no level"; of a part of the cases, of which no level is said, "93 of the 93 cases that were run".
@@ -59,11 +74,15 @@ std::string digest_of_names(std::vector<std::string> names);
 
 // Whether a failing or unsupported record is excused by one of them (not by a challenge, nor after its day).
 bool is_waived(const Record& record, const std::vector<Waiver>& waivers);
-bool is_failure(const Record& record);  // anything but pass and unsupported
+inline bool is_failure(const Record& record) {
+  return is_failure(record.verdict.outcome);
+}
+// The level of a record, of a stranger's journal too.
+inline std::size_t level_of(const Record& record) {
+  return static_cast<std::size_t>(std::clamp(record.one.level, 0, num_levels - 1));
+}
 // The command that repeats a case, or for the bias of a row the cases that it is of.
 std::string repeating_command(const std::string& case_name, const Json& header);
-// Joins the journals of all shards of one run in a new folder. Throws if they are not that.
-void merge_shards(const std::vector<std::string>& reports, const std::string& folder);
 // Whether the run had all cases of its level and profile: no filter, no shard, none missing.
 bool is_whole(const Run& run);
 
@@ -75,14 +94,6 @@ void write_html(const Run& run, const Summary& summary, const std::vector<Waiver
 void write_badge(const Summary& summary, const std::string& path);
 // All of them into the folder of the journal, and the summary printed (not to null); the exit code.
 int write_reports(const std::string& folder, const std::string& waivers, std::FILE* to);
-
-// The sections of a certificate for journals of --through below its folder, if they are of the same library; and as text.
-Json sections_of(const std::string& folder, const std::string& library_sha256);
-std::string text_of_sections(const Json& sections);
-
-// A certificate: JSON with subject, digests, summary and the digest of the journal beside it.
-void write_certificate(const Run& run, const Summary& summary, const std::string& journal,
-                       const std::string& path);
 
 // Which rows well-known models are made of: what a gap in them costs.
 struct Model {

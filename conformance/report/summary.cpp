@@ -14,6 +14,7 @@
 #include <set>
 
 #include "cases/case.hpp"
+#include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"
 #include "report/files.hpp"
@@ -25,14 +26,16 @@ namespace {
 
 using Lines = std::vector<std::pair<int, Json>>;  // line number, object
 
-[[noreturn]] void refuse_line(const std::string& path, int line, const std::string& why) {
-  refuse("{}:{}: {}", path, line, why);
+template <class... Args>
+[[noreturn]] void refuse_line(const std::string& path, int line, fmt::format_string<Args...> why,
+                              Args&&... args) {
+  refuse("{}:{}: {}", path, line, fmt::format(why, std::forward<Args>(args)...));
 }
 
 std::string trimmed(std::string text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && is_space(text.back())) text.pop_back();
-  text.erase(0, static_cast<std::size_t>(std::ranges::find_if_not(text, is_space) - text.begin()));
+  constexpr const char* spaces = " \t\r";
+  text.erase(text.find_last_not_of(spaces) + 1);
+  text.erase(0, text.find_first_not_of(spaces));
   if (text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0])
     text = text.substr(1, text.size() - 2);
   return text;
@@ -41,22 +44,18 @@ std::string trimmed(std::string text) {
 Lines parse_list(const std::string& path, const std::string& text) {
   Lines entries;
   int number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string& line : split_text(text, '\n')) {
     ++number;
-    const std::string bare = trimmed(line);
+    std::string bare = trimmed(line);
     if (bare.empty() || bare[0] == '#') continue;
     if (bare == "-" || bare.starts_with("- ")) entries.emplace_back(number, Json::object());
     if (entries.empty())
       refuse_line(path, number, "does not begin with an entry, \"- pattern: ...\"");
-    line = trimmed(bare.starts_with("-") ? bare.substr(1) : bare);
-    if (line.empty()) continue;
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos)
-      refuse_line(path, number, fmt::format("\"{}\" is not \"name: text\"", line));
-    entries.back().second[trimmed(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
+    bare = trimmed(bare.starts_with("-") ? bare.substr(1) : bare);
+    if (bare.empty()) continue;
+    const std::size_t colon = bare.find(':');
+    if (colon == std::string::npos) refuse_line(path, number, "\"{}\" is not \"name: text\"", bare);
+    entries.back().second[trimmed(bare.substr(0, colon))] = trimmed(bare.substr(colon + 1));
   }
   return entries;
 }
@@ -69,39 +68,32 @@ Lines parse_json_list(const std::string& path, const std::string& text) {
   return entries;
 }
 
-bool is_date(const std::string& text) {
-  if (text.size() != 10) return false;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (i == 4 || i == 7 ? text[i] != '-' : text[i] < '0' || text[i] > '9') return false;
-  return true;
+bool is_date(std::string_view text) {
+  return std::ranges::equal(text, std::string_view("yyyy-mm-dd"), [](char c, char place) {
+    return place == '-' ? c == '-' : c >= '0' && c <= '9';
+  });
 }
-
-constexpr const char* waiver_fields[] = {"pattern", "reason", "address", "kind", "expires"};
 
 Waiver read_waiver(const std::string& path, int line, const Json& entry) {
   if (!entry.is_object()) refuse_line(path, line, "a waiver is an object");
+  const Json fields = Waiver();
   for (const auto& [key, value] : entry.items()) {
-    if (std::ranges::find(waiver_fields, key) == std::end(waiver_fields))
-      refuse_line(
-          path, line,
-          fmt::format("a waiver has no \"{}\"; it has pattern, reason, address, kind and expires",
-                      key));
-    if (!value.is_string())
-      refuse_line(path, line, fmt::format("\"{}\" of a waiver is a text", key));
+    if (!fields.contains(key))
+      refuse_line(path, line,
+                  "a waiver has no \"{}\"; it has pattern, reason, address, kind and expires", key);
+    if (!value.is_string()) refuse_line(path, line, "\"{}\" of a waiver is a text", key);
   }
-  for (const char* field : waiver_fields)
-    if (entry.value(field, "").empty())
-      refuse_line(path, line, fmt::format("a waiver without \"{}\"", field));
+  for (const char* field : {"pattern", "reason", "address", "kind", "expires"})
+    if (entry.value(field, "").empty()) refuse_line(path, line, "a waiver without \"{}\"", field);
   const auto waiver = entry.get<Waiver>();
   if (waiver.kind != "unsupported" && waiver.kind != "expected_failure" &&
       waiver.kind != "challenge")
     refuse_line(
         path, line,
-        fmt::format(
-            "\"{}\" is not a kind of waiver; kinds are unsupported, expected_failure and challenge",
-            waiver.kind));
+        "\"{}\" is not a kind of waiver; kinds are unsupported, expected_failure and challenge",
+        waiver.kind);
   if (!is_date(waiver.expires))
-    refuse_line(path, line, fmt::format("\"{}\" is not a date like 2027-01-31", waiver.expires));
+    refuse_line(path, line, "\"{}\" is not a date like 2027-01-31", waiver.expires);
   return waiver;
 }
 
@@ -121,14 +113,8 @@ std::vector<Waiver> read_waivers(const std::string& path) {
 
 namespace {
 
-constexpr int num_levels = 6;
-
-std::string today() {
-  return utc_time(now_seconds()).substr(0, 10);
-}
-
 bool expired(const Waiver& waiver) {
-  return waiver.expires < today();
+  return waiver.expires < utc_time(now_seconds()).substr(0, 10);
 }
 
 bool excuses(const Waiver& waiver, const Record& record) {
@@ -173,8 +159,7 @@ struct Tally {
 class Figure {
  public:
   void add(const Record& record, bool good) {
-    Tally& tally =
-        levels_[static_cast<std::size_t>(std::clamp(record.one.level, 0, num_levels - 1))];
+    Tally& tally = levels_[level_of(record)];
     if (record.one.lane == Lane::probe) {
       tally.good_probes += good;
       ++tally.probes;
@@ -212,16 +197,6 @@ class Figure {
   Tally levels_[num_levels];
 };
 
-void count_record(const Record& record, bool waived, Count& count) {
-  const Outcome outcome = record.verdict.outcome;
-  ++count.run;
-  count.correct += outcome == Outcome::pass;
-  count.native += record.verdict.native();
-  count.waived += waived;
-  count.failed += is_failure(record) && !waived;
-  count.unsupported += outcome == Outcome::unsupported && !waived;
-}
-
 std::string profile_text(const Run& run, const Summary& summary) {
   if (!is_whole(run)) return "partial";
   if (const std::string suite = suite_of(run); !suite.empty())
@@ -242,8 +217,29 @@ std::string digest_of_names(std::vector<std::string> names) {
   return sha256_of_text(fmt::format("{}", fmt::join(names, "\n")));
 }
 
-bool is_failure(const Record& record) {
-  return is_failure(record.verdict.outcome);
+void Count::add(const Record& record, bool is_waived) {
+  const Outcome outcome = record.verdict.outcome;
+  ++run;
+  correct += outcome == Outcome::pass;
+  native += record.verdict.native();
+  waived += is_waived;
+  failed += is_failure(record) && !is_waived;
+  unsupported += outcome == Outcome::unsupported && !is_waived;
+}
+
+std::map<std::string, Gap> gaps_of(const Run& run, bool counts_excused) {
+  std::map<std::string, Gap> gaps;
+  for (const Record& record : run.records) {
+    if (record.one.lane == Lane::probe) continue;
+    Gap& gap = gaps[record.one.op];
+    ++gap.cases;
+    const bool passed = record.verdict.outcome == Outcome::pass;
+    if (record.verdict.native() || (passed && !counts_excused && is_excused_row(record.one.op)))
+      continue;
+    gap.missing.add(record);
+    gap.dtypes.emplace(short_name(record.one.dtype));
+  }
+  return gaps;
 }
 
 bool is_waived(const Record& record, const std::vector<Waiver>& waivers) {
@@ -269,10 +265,8 @@ Summary summarize(const Run& run, std::vector<Waiver>& waivers) {
   for (const Record& record : run.records) {
     count_waivers(record, waivers);
     const bool waived = is_waived(record, waivers);
-    count_record(record, waived, out.total);
-    count_record(
-        record, waived,
-        out.levels[static_cast<std::size_t>(std::clamp(record.one.level, 0, num_levels - 1))]);
+    out.total.add(record, waived);
+    out.levels[level_of(record)].add(record, waived);
     const bool is_correct = record.verdict.outcome == Outcome::pass;
     const bool is_excused = is_correct && !record.verdict.native() && is_excused_row(record.one.op);
     if (is_excused) excused.insert(record.one.op);

@@ -19,14 +19,14 @@ std::string count_line(const std::string& what, const Count& count) {
 
 std::string accuracy_lines(const Run& run) {
   std::map<std::string, double> worst;
-  for (const Record& record : run.records)
-    if (record.verdict.worst_share > 0) {
-      double& share = worst[fmt::format("{}[{}]", record.one.op, short_name(record.one.dtype))];
-      share = std::max(share, record.verdict.worst_share);
-    }
+  for (const Record& record : run.records) {
+    double& share = worst[fmt::format("{}[{}]", record.one.op, short_name(record.one.dtype))];
+    share = std::max(share, record.verdict.worst_share);
+  }
   std::vector<std::pair<double, std::string>> rows;
-  for (const auto& [row, share] : worst) rows.emplace_back(share, row);
-  std::sort(rows.rbegin(), rows.rend());
+  for (const auto& [row, share] : worst)
+    if (share > 0) rows.emplace_back(share, row);
+  std::ranges::sort(rows, std::greater());
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, rows.size()); ++i)
     text += fmt::format("{}{} {:.2g}", i == 0 ? "nearest to its bound: " : ", ", rows[i].second,
@@ -35,18 +35,23 @@ std::string accuracy_lines(const Run& run) {
 }
 
 std::string numerics_line(const Numerics& numerics) {
-  std::string text;
-  const auto add = [&text](bool declared, const char* what) {
-    if (declared) text += std::string(text.empty() ? "declared numerics: " : ", ") + what;
-  };
-  add(numerics.flushes_denormals, "flushes denormals");
-  add(numerics.flushes_bf16_products, "bf16 products flush denormals");
-  add(numerics.tf32_matmul, "TF32 products");
-  add(numerics.low_accumulation, "16-bit sums");
-  return text.empty() ? text : text + "\n";
+  std::vector<const char*> declared;
+  if (numerics.flushes_denormals) declared.push_back("flushes denormals");
+  if (numerics.flushes_bf16_products) declared.push_back("bf16 products flush denormals");
+  if (numerics.tf32_matmul) declared.push_back("TF32 products");
+  if (numerics.low_accumulation) declared.push_back("16-bit sums");
+  return declared.empty() ? "" : fmt::format("declared numerics: {}\n", fmt::join(declared, ", "));
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, Count>> shown_levels(const Run& run, const Summary& summary) {
+  std::vector<std::pair<std::string, Count>> shown;
+  for (std::size_t level = 0; level < summary.levels.size(); ++level)
+    if (summary.levels[level].run != 0 && suite_of(run).empty())
+      shown.emplace_back(fmt::format("L{}", level), summary.levels[level]);
+  return shown;
+}
 
 std::string standing_text(const Run& run, int good, const Standing& standing) {
   if (!is_whole(run) || !suite_of(run).empty())
@@ -69,9 +74,7 @@ std::string text_summary(const Run& run, const Summary& summary) {
   text += unit_text(run.subject) + "\n";
   text += fmt::format("{:<6}{:>8}{:>9}{:>8}{:>8}{:>8}{:>13}\n", "level", "cases", "correct",
                       "native", "failed", "waived", "unsupported");
-  for (std::size_t level = 0; level < summary.levels.size(); ++level)
-    if (summary.levels[level].run != 0 && suite_of(run).empty())
-      text += count_line(fmt::format("L{}", level), summary.levels[level]);
+  for (const auto& [level, count] : shown_levels(run, summary)) text += count_line(level, count);
   text += count_line("all", summary.total);
   text += fmt::format("correct  {}\nnative   {}\n",
                       standing_text(run, summary.total.correct, summary.correct),
@@ -151,22 +154,20 @@ std::string testcase(const Record& record, const Json& header) {
 }  // namespace
 
 void write_junit(const Run& run, const std::string& path) {
-  std::string suites[6];
-  int tests[6] = {}, failures[6] = {};
+  std::string suites[num_levels];
+  Count counts[num_levels];
   for (const Record& record : run.records) {
-    const int level = record.one.level < 0 || record.one.level > 5 ? 5 : record.one.level;
-    suites[level] += testcase(record, run.header);
-    ++tests[level];
-    failures[level] += is_failure(record);
+    suites[level_of(record)] += testcase(record, run.header);
+    counts[level_of(record)].add(record);
   }
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n";
-  for (int level = 0; level < 6; ++level)
-    if (tests[level] != 0)
+  for (std::size_t level = 0; level < num_levels; ++level)
+    if (counts[level].run != 0)
       text +=
           fmt::format("<testsuite name=\"{} {}\" tests=\"{}\" failures=\"{}\">\n{}</testsuite>\n",
                       escape_markup(run.subject.device),
                       suite_of(run).empty() ? fmt::format("L{}", level) : suite_of(run),
-                      tests[level], failures[level], suites[level]);
+                      counts[level].run, counts[level].failed, suites[level]);
   write_whole_file(path, text + "</testsuites>\n");
 }
 

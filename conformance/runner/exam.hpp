@@ -1,13 +1,12 @@
 // The suite's own exam: what was to be found, what was found, and the page about it.
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "runner/commands.hpp"
+#include "protocol/script.hpp"
 #include "runner/journal.hpp"
 
 namespace bp::conform {
@@ -25,41 +24,26 @@ std::vector<ExamEntry> read_exam(const std::string& path);
 struct ExamResult {
   ExamEntry entry;
   std::uint64_t seed = 1;
-  bool good = false;  // killed by its family; a variant: nothing failed
-  std::string first;  // the case that killed it, or that a variant failed
-  std::string why;
-  std::map<std::string, int> kills;  // by family
-  std::size_t cases = 0, run = 0;    // derived, and run until the kill
+  bool good = false;    // killed by its family; a variant: nothing failed
+  std::string first{};  // the case that killed it, or that a variant failed
+  std::string why{};
+  std::map<std::string, int> kills{};  // by family
+  std::size_t cases = 0, run = 0;      // derived, and run until the kill
   double seconds = 0;
   bool is_older = false;  // of an earlier build of the exam's plugin
 };
 
-std::string exam_line(const ExamResult& result);
 // The matrix fault x family, in Markdown.
 std::string exam_page(const std::vector<ExamResult>& results);
 // What such a page says of an entry, as results of an earlier build; empty where it has no row. Throws std::logic_error for
 // a row that is cut short or has words for numbers.
 std::vector<ExamResult> read_exam_page(const std::string& page, const ExamEntry& entry);
 
-// What sittings of the exam found, kept as they end: FOLDER/results.jsonl, a line for each.
-class ExamResults {
- public:
-  // In an empty `folder` nothing is kept. With `resume` what stands there counts, lines of several runs and machines
-  // too; throws bad_argument naming the line for one that is none, or is another library's unless these are wanted as `older`.
-  ExamResults(const std::string& folder, const std::string& library, bool resume, bool older);
-
-  std::optional<ExamResult> find(const ExamEntry& entry, std::uint64_t seed) const;
-  void keep(const ExamResult& result);
-
- private:
-  std::string library_;  // the digest of the exam's plugin
-  std::vector<ExamResult> known_;
-  std::unique_ptr<Journal> file_;
-};
-
-// One fault or variant before the suite, with one seed.
-// Runs its cases with `options.jobs` workers; a fault until a case of its family kills it (unless the whole matrix is
-// wanted), a variant to the end. What the device or a worker throws is the result's reason; never throws itself.
-ExamResult sit(const Options& options, const ExamEntry& entry, std::uint64_t seed);
+// Sittings are kept as they end, each a line of FOLDER/results.jsonl. `library`: the digest of the exam's plugin.
+Json line_of(const ExamResult& result, const std::string& library);
+// Lines of several runs and machines too; throws bad_argument naming the line for one that is none, or is another
+// library's unless these are wanted as `older`.
+std::vector<ExamResult> read_results(const std::string& path, const std::string& library,
+                                     bool older);
 
 }  // namespace bp::conform

@@ -13,7 +13,9 @@
 
 #include <backplane/tensor/error.hpp>
 
+#include "inputs/values.hpp"
 #include "refuse.hpp"
+#include "runner/commands.hpp"
 
 namespace bp::conform {
 namespace {
@@ -59,13 +61,9 @@ Case case_of_name(const std::string& text) {
                                            : Lane::probe;
     const std::size_t from = text.find(':') + 1;
     one.op = text.substr(from, text.find_first_of("[/@", from) - from);
-    const std::size_t bracket = text.find('[');
-    if (bracket == std::string::npos) return one;
-    try {
-      one.dtype = dtype_from_name(
-          text.substr(bracket + 1, text.find_first_of(",]", bracket) - bracket - 1));
-    } catch (const Error&) {
-    }
+    const std::size_t dtype = text.find('[') + 1;
+    if (dtype != 0)
+      dtype_of_short_name(text.substr(dtype, text.find_first_of(",]", dtype) - dtype), one.dtype);
     return one;
   }
 }
@@ -109,19 +107,12 @@ struct JournalReader {
   }
 };
 
-// A worker that was killed may leave half of its line before another's.
-bool is_torn_begin(const std::string& line) {
-  return line.starts_with("{\"beg");
-}
-
 void cut_torn_line(int file) {
-  const off_t size = lseek(file, 0, SEEK_END);
-  for (off_t end = size; end > 0; --end) {
+  for (off_t end = lseek(file, 0, SEEK_END); end > 0; --end) {
     char last = 0;
-    if (pread(file, &last, 1, end - 1) == 1 && last == '\n') {
-      if (end < size && ftruncate(file, end) != 0) return;
-      return;
-    }
+    if (pread(file, &last, 1, end - 1) != 1 || last != '\n') continue;
+    [[maybe_unused]] const int ignored = ftruncate(file, end);
+    return;
   }
 }
 
@@ -168,7 +159,8 @@ Run read_journal(const std::string& path) {
   for (int number = 1; std::getline(stream, line); ++number) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     const bool cut_off = stream.eof();  // the last line, without its end
-    if (json.is_discarded() && (cut_off || is_torn_begin(line))) continue;
+    // A worker that was killed may leave half of its line before another's.
+    if (json.is_discarded() && (cut_off || line.starts_with("{\"beg"))) continue;
     const auto fail = [&](const std::string& why) {
       throw_error(
           ErrorClass::bad_argument,
@@ -196,49 +188,38 @@ namespace {
 constexpr std::size_t fewest_cases = 8;
 constexpr double sure = 7, much = 0.02;
 
-struct Sums {
-  std::size_t count = 0;
-  int level = 5;
-  double bias = 0, squares = 0, share = 0;
-};
-
-// The class that has a bound from the problem; a row's ULP may lean as its author likes.
-bool accumulates(const Record& record) {
-  return record.verdict.outcome == Outcome::pass &&
-         record.verdict.rule.find("gamma") != std::string::npos;
-}
-
-Aggregate finish(const std::string& row, const Sums& sums) {
-  Aggregate all;
-  all.row = row;
-  all.level = sums.level;
-  all.cases = sums.count;
-  const auto count = static_cast<double>(sums.count);
-  all.bias = sums.bias / count;
-  all.share = sums.share / count;
-  const double variance = sums.squares / count - all.bias * all.bias;
-  const double standard_error = std::sqrt(std::max(variance, 1e-12) / count);
-  all.t = all.bias / standard_error;
-  all.leans = sums.count >= fewest_cases && std::abs(all.t) > sure && std::abs(all.bias) > much;
-  return all;
-}
-
 }  // namespace
 
 std::vector<Aggregate> aggregate_bias(const std::vector<Record>& records) {
+  struct Sums {
+    Aggregate of;
+    double squares = 0;
+  };
   std::map<std::string, Sums> rows;
   for (const Record& record : records) {
-    if (!accumulates(record)) continue;
+    // The class that has a bound from the problem; a row's ULP may lean as its author likes.
+    const bool accumulates = record.verdict.rule.find("gamma") != std::string::npos;
+    if (!accumulates || record.verdict.outcome != Outcome::pass) continue;
     const std::size_t from = record.name.find(':') + 1;
     Sums& sums = rows[record.name.substr(from, record.name.find(']') + 1 - from)];
-    ++sums.count;
-    sums.level = std::min(sums.level, record.one.level);
-    sums.bias += record.verdict.bias;
+    const bool is_first = sums.of.cases++ == 0;
+    sums.of.level = is_first ? record.one.level : std::min(sums.of.level, record.one.level);
+    sums.of.bias += record.verdict.bias;
+    sums.of.share += record.verdict.worst_share;
     sums.squares += record.verdict.bias * record.verdict.bias;
-    sums.share += record.verdict.worst_share;
   }
   std::vector<Aggregate> all;
-  for (const auto& [row, sums] : rows) all.push_back(finish(row, sums));
+  for (auto& [row, sums] : rows) {
+    Aggregate& each = all.emplace_back(sums.of);
+    const auto count = static_cast<double>(each.cases);
+    each.row = row;
+    each.bias /= count;
+    each.share /= count;
+    const double variance = sums.squares / count - each.bias * each.bias;
+    each.t = each.bias / std::sqrt(std::max(variance, 1e-12) / count);
+    each.leans =
+        each.cases >= fewest_cases && std::abs(each.t) > sure && std::abs(each.bias) > much;
+  }
   return all;
 }
 
@@ -262,6 +243,18 @@ Record record_of(const Aggregate& all) {
 
 bool is_aggregate(std::string_view record_name) {
   return record_name.starts_with("probe:bias.");
+}
+
+void begin_run(Journal& journal, Json header, const Selection& selection, const std::string& digest,
+               std::size_t num_cases) {
+  header["selection"] = selection;
+  header["digest"] = digest;
+  header["cases"] = num_cases;
+  journal.write({{"run", std::move(header)}});
+}
+
+void end_run(Journal& journal, double seconds, bool interrupted) {
+  journal.write({{"end", {{"seconds", seconds}, {"interrupted", interrupted}}}});
 }
 
 void write_aggregates(const std::vector<Record>& records, Journal& journal) {

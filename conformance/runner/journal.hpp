@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "cases/derive.hpp"
 #include "cases/subject.hpp"
 #include "trials/trial.hpp"
 
@@ -49,8 +50,8 @@ struct Run {
   Json header;  // of "run"
   Subject subject;
   std::vector<Record> records;  // one for each case, the last line that names it
-  std::vector<std::string>
-      doubled;  // cases with more than one line: a journal that was not written by the runner
+  // Cases with more than one line: a journal that was not written by the runner.
+  std::vector<std::string> doubled;
   bool ended = false, interrupted = false;
   double seconds = 0;
 };
@@ -73,6 +74,10 @@ std::vector<Aggregate> aggregate_bias(const std::vector<Record>& records);
 Record record_of(const Aggregate& aggregate);
 // Is that such a record's name, and so of no case?
 bool is_aggregate(std::string_view record_name);
+// The first line of a run: `header`, and the cases that were chosen. And the last one.
+void begin_run(Journal& journal, Json header, const Selection& selection, const std::string& digest,
+               std::size_t num_cases);
+void end_run(Journal& journal, double seconds, bool interrupted);
 // All of a run's, and the records of those that lean.
 void write_aggregates(const std::vector<Record>& records, Journal& journal);
 

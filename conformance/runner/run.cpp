@@ -50,15 +50,10 @@ std::uint64_t parse_challenge(std::string text) {
 
 // "1/4" is the first of four.
 void parse_shard(const std::string& text, Selection& out) {
-  const char* const end = text.data() + text.size();
-  int shard = 0, of = 0;
-  const auto first = std::from_chars(text.data(), end, shard);
-  bool good = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
-  if (good) {
-    const auto second = std::from_chars(first.ptr + 1, end, of);
-    good = second.ec == std::errc() && second.ptr == end && shard >= 1 && shard <= of;
-  }
-  if (!good) refuse("conform: --shard {}: should be like 1/4, the first of four", text);
+  int shard = 0, of = 0, length = 0;
+  const int num_read = std::sscanf(text.c_str(), "%d/%d%n", &shard, &of, &length);
+  if (num_read != 2 || text[static_cast<std::size_t>(length)] != '\0' || shard < 1 || shard > of)
+    refuse("conform: --shard {}: should be like 1/4, the first of four", text);
   out.shard = shard - 1;
   out.num_shards = of;
 }
@@ -66,7 +61,8 @@ void parse_shard(const std::string& text, Selection& out) {
 }  // namespace
 
 const char* name(Profile profile) {
-  return profile == Profile::quick ? "quick" : profile == Profile::full ? "full" : "normal";
+  constexpr const char* names[] = {"quick", "normal", "full"};
+  return names[static_cast<int>(profile)];
 }
 
 Profile profile_from_name(const std::string& text) {
@@ -144,58 +140,36 @@ Json describe_host() {
           {"cores", std::thread::hardware_concurrency()}};
 }
 
-// A run in the making: the folder, its journal, and which cases are still to be run.
-struct Going {
-  std::string folder, path;
-  std::vector<Case> cases;
-  std::size_t num_cases = 0;
-  bool finished = false;  // nothing is left to resume
-  std::unique_ptr<Journal> journal;
+// Leaves of `cases` those that the journal of an earlier run lacks; false if that run came to its end.
+bool leave_undone(const std::string& path, const Bench& bench, std::vector<Case>& cases) {
+  const Run before = read_journal(path);
+  if (before.header.at("digest") != digest_of(cases))
+    refuse(
+        "conform: cannot resume {}: it is of other cases; give the same options, or leave out "
+        "--resume",
+        path);
+  if (before.subject.library_sha256 != bench.subject.library_sha256)
+    refuse("conform: cannot resume {}: {} has changed since", path, bench.subject.library);
+  std::unordered_set<std::string> done;
+  for (const Record& record : before.records) done.insert(record.name);
+  std::erase_if(cases, [&](const Case& one) { return done.contains(name_of(one)); });
+  return !before.ended || before.interrupted || !cases.empty();
+}
 
-  void start_anew(const Bench& bench, const Selection& selection, const Options& options) {
-    std::error_code none;
-    if (fs::is_regular_file(path)) fs::rename(path, folder + "/journal.old.jsonl", none);
-    journal = std::make_unique<Journal>(path, /*resume=*/false);
-    Json header = header_of(bench, options);
-    header["selection"] = selection;
-    header["digest"] = digest_of(cases);
-    header["cases"] = cases.size();
-    journal->write({{"run", header}});
-  }
-
-  void go_on(const Bench& bench) {
-    const Run before = read_journal(path);
-    const auto refuse_resuming = [&](const std::string& why) {
-      refuse("conform: cannot resume {}: {}", path, why);
-    };
-    if (before.header.at("digest") != digest_of(cases))
-      refuse_resuming("it is of other cases; give the same options, or leave out --resume");
-    if (before.subject.library_sha256 != bench.subject.library_sha256)
-      refuse_resuming(fmt::format("{} has changed since", bench.subject.library));
-    finished = before.ended && !before.interrupted;
-    std::unordered_set<std::string> done;
-    for (const Record& record : before.records) done.insert(record.name);
-    std::erase_if(cases, [&](const Case& one) { return done.contains(name_of(one)); });
-    finished = finished && cases.empty();
-    journal = std::make_unique<Journal>(path, /*resume=*/true);
-    if (!finished) journal->write({{"resume", {{"started", now_seconds()}}}});
-  }
-};
-
-// Every case of `going` into its journal; false if interrupted.
-bool run_cases(Going& going, Bench& bench, const Options& options) {
-  bench.plan.journal = going.journal->file();
+// Every case into the journal; false if interrupted.
+bool run_cases(const std::vector<Case>& cases, Bench& bench, const Options& options,
+               const std::string& path, Journal& journal) {
+  bench.plan.journal = journal.file();
   bench.plan.stop = &InterruptGuard::requested();
-  Progress progress(going.cases.size(),
-                    options.quiet ? Progress::Shows::failures : Progress::Shows::all,
-                    read_journal(going.path).header);
-  run_pool(bench, going.cases, jobs_of(options), progress, [&](const Record& record) {
-    going.journal->write(record);
+  Progress progress(cases.size(), options.quiet ? Progress::Shows::failures : Progress::Shows::all,
+                    read_journal(path).header);
+  run_pool(bench, cases, jobs_of(options), progress, [&](const Record& record) {
+    journal.write(record);
     return true;
   });
   const bool interrupted = InterruptGuard::requested();
-  if (!interrupted) write_aggregates(read_journal(going.path).records, *going.journal);
-  going.journal->write({{"end", {{"seconds", progress.seconds()}, {"interrupted", interrupted}}}});
+  if (!interrupted) write_aggregates(read_journal(path).records, journal);
+  end_run(journal, progress.seconds(), interrupted);
   return !interrupted;
 }
 
@@ -236,27 +210,31 @@ int run_conform(const Options& options) {
   std::optional<InterruptGuard> guard(std::in_place);  // finding the cases takes a while, too
   const Selection selection = selection_of(options);
   Bench bench = bench_of(options);
-  Going going;
-  going.cases = derive_cases(bench.subject, selection);
-  if (going.cases.empty()) refuse("conform: no case matches {}", fmt::join(selection.filters, " "));
-  going.num_cases = going.cases.size();
-  going.folder = folder_of(options, usual_folder(options.device));
-  going.path = going.folder + "/journal.jsonl";
-  if (options.resume && has_journal(going.path))
-    going.go_on(bench);
-  else
-    going.start_anew(bench, selection, options);
+  std::vector<Case> cases = derive_cases(bench.subject, selection);
+  if (cases.empty()) refuse("conform: no case matches {}", fmt::join(selection.filters, " "));
+  const std::size_t num_cases = cases.size();
+  const std::string folder = folder_of(options, usual_folder(options.device)),
+                    path = folder + "/journal.jsonl";
+  const bool resumes = options.resume && has_journal(path);
+  std::error_code none;
+  if (!resumes && fs::is_regular_file(path)) fs::rename(path, folder + "/journal.old.jsonl", none);
+  const bool runs = !resumes || leave_undone(path, bench, cases);
+  auto journal = std::make_unique<Journal>(path, resumes);
+  if (!resumes)
+    begin_run(*journal, header_of(bench, options), selection, digest_of(cases), num_cases);
+  else if (runs)
+    journal->write({{"resume", {{"started", now_seconds()}}}});
 
-  if (!going.finished && !run_cases(going, bench, options)) {
-    const std::size_t done = read_journal(going.path).records.size();
+  if (runs && !run_cases(cases, bench, options, path, *journal)) {
+    const std::size_t done = read_journal(path).records.size();
     fmt::print(stderr,
                "conform: interrupted after {} of {} cases; {} keeps them, and --resume continues\n",
-               done, going.num_cases, going.path);
+               done, num_cases, path);
     return exit_interrupted;
   }
   guard.reset();
-  going.journal.reset();
-  return write_reports(going.folder, options.waivers, stdout);
+  journal.reset();
+  return write_reports(folder, options.waivers, stdout);
 }
 
 // ---- Lists: the cases in groups by level and question, their names, or how many there are
@@ -264,47 +242,38 @@ int run_conform(const Options& options) {
 namespace {
 
 void print_counts(const std::vector<Case>& cases) {
-  std::map<std::string, std::array<int, 6>> rows;
-  std::array<int, 6> levels{};
+  using Counts = std::array<int, num_levels + 1>;  // by level, and all
+  std::map<std::string, Counts> rows;
+  Counts sums{};
   for (const Case& one : cases) {
     const std::string row = one.lane == Lane::probe
                                 ? "probe:" + one.op
                                 : fmt::format("{}[{}]", one.op, short_name(one.dtype));
-    const auto level = static_cast<std::size_t>(one.level);
-    ++rows[row][level];
-    ++levels[level];
+    for (Counts* counts : {&rows[row], &sums}) {
+      ++(*counts)[static_cast<std::size_t>(one.level)];
+      ++counts->back();
+    }
   }
-  const auto print = [](const std::string& row, const std::array<int, 6>& counts) {
-    int all = 0;
-    for (const int count : counts) all += count;
-    fmt::print("{:<48}{:>7}{:>7}{:>7}{:>7}{:>7}{:>7}{:>8}\n", row, counts[0], counts[1], counts[2],
-               counts[3], counts[4], counts[5], all);
+  const auto print = [](const std::string& row, const auto& cells) {
+    fmt::print("{:<48}{:>7}{:>8}\n", row, fmt::join(cells.begin(), cells.end() - 1, ""),
+               cells.back());
   };
-  fmt::print("{:<48}{:>7}{:>7}{:>7}{:>7}{:>7}{:>7}{:>8}\n", "ROW", "L0", "L1", "L2", "L3", "L4",
-             "L5", "ALL");
+  print("ROW", std::array{"L0", "L1", "L2", "L3", "L4", "L5", "ALL"});
   for (const auto& [row, counts] : rows) print(row, counts);
-  print("all", levels);
-}
-
-struct ListedGroup {
-  int num_cases = 0;
-  std::string example;
-};
-
-// "probe:memory" for all probes of memory, else what a case asks.
-std::string listed_under(const Case& one) {
-  return one.lane == Lane::probe ? "probe:" + one.op.substr(0, one.op.find('.')) : one.family;
+  print("all", sums);
 }
 
 void print_groups(const std::vector<Case>& cases) {
-  std::map<std::pair<int, std::string>, ListedGroup> groups;
+  std::map<std::pair<int, std::string>, std::vector<const Case*>> groups;
   for (const Case& one : cases) {
-    ListedGroup& group = groups[{one.level, listed_under(one)}];
-    if (group.num_cases++ == 0) group.example = name_of(one);
+    // "probe:memory" for all probes of memory, else what a case asks.
+    const bool is_probe = one.lane == Lane::probe;
+    const std::string group = is_probe ? "probe:" + one.op.substr(0, one.op.find('.')) : one.family;
+    groups[{one.level, group}].push_back(&one);
   }
   fmt::print("{:<7}{:<24}{:>8}  {}\n", "LEVEL", "GROUP", "CASES", "FOR EXAMPLE");
   for (const auto& [key, group] : groups)
-    fmt::print("{:<7}{:<24}{:>8}  {}\n", key.first, key.second, group.num_cases, group.example);
+    fmt::print("{:<7}{:<24}{:>8}  {}\n", key.first, key.second, group.size(), name_of(*group[0]));
   fmt::print("\n{} cases; --names lists them, 'explain CASE' says what one asks\n", cases.size());
 }
 
@@ -314,15 +283,12 @@ int list_cases(const Options& options) {
   const Selection selection = selection_of(options);
   const Subject subject = options.device.empty() ? Subject() : bench_of(options).subject;
   const std::vector<Case> cases = derive_cases(subject, selection);
-  if (options.count) {
+  if (options.count)
     print_counts(cases);
-    return 0;
-  }
-  if (!options.names && options.selection.filters.empty()) {
+  else if (!options.names && options.selection.filters.empty())
     print_groups(cases);
-    return 0;
-  }
-  for (const Case& one : cases) fmt::print("{}\n", name_of(one));
+  else
+    for (const Case& one : cases) fmt::print("{}\n", name_of(one));
   return 0;
 }
 
@@ -428,12 +394,6 @@ void refuse_options(const Options& options) {
     if (is_given) refuse("conform: --through {} takes no {}", options.through, option);
 }
 
-std::string progress_line(const Json& verdict) {
-  return fmt::format("{:<11} {}{}\n", verdict.at("outcome").get<std::string>(),
-                     verdict.at("case").get<std::string>(),
-                     verdict.contains("why") ? ": " + verdict["why"].get<std::string>() : "");
-}
-
 }  // namespace
 
 int run_through(const Options& options) {
@@ -459,20 +419,19 @@ int run_through(const Options& options) {
     Journal journal(folder + "/journal.jsonl", /*resume=*/false);
     Json header = header_of(bench, options);
     header["through"] = {{"suite", options.through}, {"versions", line.at("suite")}};
-    header["selection"] = selection;
-    header["digest"] = digest_of_names(names);
-    header["cases"] = names.size();
-    journal.write({{"run", header}});
+    begin_run(journal, header, selection, digest_of_names(names), names.size());
     while (!open.empty() && driver.next(line)) {
-      open.erase(line.at("case").get<std::string>());
-      const bool is_quiet = line["outcome"] == "pass" || line["outcome"] == "unsupported";
-      if (!options.quiet || !is_quiet) fmt::print(stderr, "{}", progress_line(line));
+      const std::string outcome = line.at("outcome"), one = line.at("case");
+      open.erase(one);
+      if (!options.quiet || (outcome != "pass" && outcome != "unsupported"))
+        fmt::print(stderr, "{:<11} {}{}\n", outcome, one,
+                   line.contains("why") ? ": " + line["why"].get<std::string>() : "");
       line["level"] = 3;
       line["family"] = options.through;
       journal.write(line);
     }
     const long seconds = now_seconds() - header["started"].get<long>();
-    journal.write({{"end", {{"seconds", seconds}, {"interrupted", !open.empty()}}}});
+    end_run(journal, static_cast<double>(seconds), !open.empty());
   }
   if (!open.empty())
     refuse("conform: the driver of {} ended with {} of {} cases left, {} first", options.through,

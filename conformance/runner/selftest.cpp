@@ -12,6 +12,7 @@
 
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
+#include <backplane/loading/sha256.hpp>
 
 #include "cases/case.hpp"
 #include "refuse.hpp"
@@ -89,7 +90,10 @@ bool is_composite(const Case& one) {
 // The families that a case stands for by its name, whatever comes of it: "layout", "cancellation", "2^53" ...
 std::set<std::string> families_of_case(const Case& one) {
   std::set<std::string> families = {one.family};
-  if (one.lane != Lane::probe) {
+  if (one.lane == Lane::probe) {
+    families.insert(one.op.substr(0, one.op.find('.')));
+    families.insert(one.op.substr(one.op.find('.') + 1));
+  } else {
     add_families_of_axes(one, families);
     if (is_composite(one)) families.insert("composite");
   }
@@ -97,10 +101,6 @@ std::set<std::string> families_of_case(const Case& one) {
     if (one.values == meaning.word) families.insert(meaning.family);
   for (const Meaning& meaning : meanings_of_forms)
     if (one.form == meaning.word) families.insert(meaning.family);
-  if (one.lane == Lane::probe) {
-    families.insert(one.op.substr(0, one.op.find('.')));
-    families.insert(one.op.substr(one.op.find('.') + 1));
-  }
   return families;
 }
 
@@ -119,68 +119,54 @@ std::set<std::string> families_of_kill(const Record& record) {
 
 namespace fs = std::filesystem;
 
-// Cases that ask what the fault should be found by come first; the order within stays.
-void put_family_first(std::vector<Case>& cases, const std::string& family) {
-  std::ranges::stable_partition(
-      cases, [&](const Case& one) { return families_of_case(one).contains(family); });
-}
-
+// One fault or variant before the suite, with one seed: a fault until a case of its family kills it (unless the whole matrix
+// is wanted), a variant to the end.
 struct Sitting {
-  const Options& options;
-  Bench bench;
+  Options options;
   ExamResult result;
-  std::vector<Record> records;
+  std::vector<Record> records;  // that pass
   std::unique_ptr<Journal> journal;
 
   bool take(const Record& record) {
+    const bool is_fault = result.entry.is_fault();
     if (journal != nullptr) journal->write(record);
     ++result.run;
-    if (result.entry.is_fault() && record.verdict.outcome == Outcome::pass)
-      records.push_back(record);
-    if (is_failure(record)) failed(record);
-    const bool stops = result.entry.is_fault() && result.good && !options.whole_matrix;
-    return !stops;
-  }
-
-  void failed(const Record& record) {
-    const auto families = families_of_kill(record);
-    for (const std::string& family : families) ++result.kills[family];
-    const bool is_kill = result.entry.is_fault() && families.contains(result.entry.family);
-    if (result.first.empty() || (is_kill && !result.good)) {
-      result.first = record.name;
-      result.why = record.verdict.why;
+    if (is_fault && record.verdict.outcome == Outcome::pass) records.push_back(record);
+    if (is_failure(record)) {
+      const auto families = families_of_kill(record);
+      for (const std::string& family : families) ++result.kills[family];
+      const bool is_kill = is_fault && families.contains(result.entry.family);
+      if (result.first.empty() || (is_kill && !result.good)) {
+        result.first = record.name;
+        result.why = record.verdict.why;
+      }
+      result.good = is_fault && (result.good || is_kill);
     }
-    if (result.entry.is_fault())
-      result.good = result.good || is_kill;
-    else
-      result.good = false;
+    return !is_fault || !result.good || options.whole_matrix;
   }
 
   void run() {
-    Options own = options;
-    if (own.device.empty()) own.device = "exam:0";
-    own.environment.push_back(
+    if (options.device.empty()) options.device = "exam:0";
+    options.environment.push_back(
         (result.entry.is_fault() ? "BACKPLANE_EXAM_FAULT=" : "BACKPLANE_EXAM_VARIANT=") +
         result.entry.name);
-    bench = bench_of(own);
+    Bench bench = bench_of(options);
     bench.plan.stop = &InterruptGuard::requested();
     Selection selection;
     selection.seed = result.seed;
     selection.filters = result.entry.ops;
     std::vector<Case> cases = derive_cases(bench.subject, selection);
     result.cases = cases.size();
-    put_family_first(cases, result.entry.family);
+    // Cases that ask what the fault should be found by come first; the order within stays.
+    std::ranges::stable_partition(cases, [&](const Case& one) {
+      return families_of_case(one).contains(result.entry.family);
+    });
     if (!options.out.empty()) {
-      fs::create_directories(options.out);
-      journal = std::make_unique<Journal>(
-          fmt::format("{}/{}.{}.jsonl", options.out, result.entry.name, result.seed), false);
-      journal->write({{"run",
-                       {{"tool", "selftest"},
-                        {"subject", to_json(bench.subject)},
-                        {"selection", selection},
-                        {"digest", digest_of(cases)},
-                        {"cases", cases.size()},
-                        {"started", now_seconds()}}}});
+      const std::string file = fmt::format("{}.{}.jsonl", result.entry.name, result.seed);
+      journal = std::make_unique<Journal>(options.out + "/" + file, /*resume=*/false);
+      const Json header = {
+          {"tool", "selftest"}, {"subject", to_json(bench.subject)}, {"started", now_seconds()}};
+      begin_run(*journal, header, selection, digest_of(cases), cases.size());
     }
     Progress progress(cases.size(), Progress::Shows::nothing);
     run_pool(bench, cases, jobs_of(options), progress,
@@ -191,13 +177,9 @@ struct Sitting {
   }
 };
 
-}  // namespace
-
+// What the device or a worker throws is the result's reason; never throws itself.
 ExamResult sit(const Options& options, const ExamEntry& entry, std::uint64_t seed) {
-  Sitting sitting{options, {}, {}, {}, nullptr};
-  sitting.result.entry = entry;
-  sitting.result.seed = seed;
-  sitting.result.good = !entry.is_fault();
+  Sitting sitting{options, {entry, seed, /*good=*/!entry.is_fault()}, {}, nullptr};
   try {
     sitting.run();
   } catch (const std::exception& problem) {
@@ -206,6 +188,17 @@ ExamResult sit(const Options& options, const ExamEntry& entry, std::uint64_t see
   }
   return sitting.result;
 }
+
+std::string exam_line(const ExamResult& result) {
+  const char* verdict = result.entry.is_fault() ? (result.good ? "killed" : "SURVIVES")
+                                                : (result.good ? "passes" : "FAILS");
+  return fmt::format("{:<9}{:<26}{:<14}seed {:<4}{:>6} of {:>6} cases {:>7.1f} s  {}{}\n", verdict,
+                     result.entry.name, result.entry.family, result.seed, result.run, result.cases,
+                     result.seconds, result.first,
+                     result.good || result.why.empty() ? "" : ": " + result.why);
+}
+
+}  // namespace
 
 // ---- All sittings
 
@@ -257,15 +250,38 @@ std::vector<ExamEntry> entries_of(const Options& options) {
   return entries;
 }
 
+// A sitting, and what came of it.
+struct Place {
+  ExamEntry entry;
+  std::uint64_t seed = 1;
+  std::optional<ExamResult> result;
+};
+
 // All entries with all seeds, several at once, each with its share of the workers.
 class Hall {
  public:
   Hall(const Options& options, const std::vector<ExamEntry>& entries)
-      : options_(options), kept_(options.out, options.plugin, options.resume, options.older) {
-    for (int seed = 1; seed <= options.seeds; ++seed)
-      for (const ExamEntry& entry : entries)
-        places_.push_back({entry, static_cast<std::uint64_t>(seed), std::nullopt});
-    for (Place& place : places_) place.result = kept_.find(place.entry, place.seed);
+      : options_(options), library_(loading::sha256_of_file(options.plugin).value_or("")) {
+    std::vector<ExamResult> known;
+    if (!options.out.empty()) {
+      fs::create_directories(options.out);
+      const std::string path = options.out + "/results.jsonl";
+      const bool resumes = options.resume && fs::exists(path);
+      if (resumes) known = read_results(path, library_, options.older);
+      file_ = std::make_unique<Journal>(path, resumes);
+    }
+    for (int number = 1; number <= options.seeds; ++number)
+      for (const ExamEntry& entry : entries) {
+        const auto seed = static_cast<std::uint64_t>(number);
+        Place& place = places_.emplace_back(Place{entry, seed, std::nullopt});
+        const auto found = std::ranges::find_if(known, [&](const ExamResult& each) {
+          return each.entry.name == entry.name && each.entry.family == entry.family &&
+                 each.seed == seed;
+        });
+        if (found == known.end()) continue;
+        place.result = *found;
+        place.result->entry = entry;
+      }
     options_.jobs = std::max(1, jobs_of(options) / options.at_once);
   }
 
@@ -276,22 +292,10 @@ class Hall {
     if (problem_) std::rethrow_exception(problem_);
   }
 
-  std::size_t size() const { return places_.size(); }
-  // In the order of seeds and entries.
-  std::vector<ExamResult> results() const {
-    std::vector<ExamResult> out;
-    for (const Place& place : places_)
-      if (place.result) out.push_back(*place.result);
-    return out;
-  }
+  // In the order of seeds and entries; those that were interrupted have no result.
+  const std::vector<Place>& places() const { return places_; }
 
  private:
-  struct Place {
-    ExamEntry entry;
-    std::uint64_t seed = 1;
-    std::optional<ExamResult> result;
-  };
-
   void work() {
     for (std::size_t at = next_++; at < places_.size(); at = next_++) {
       Place& place = places_[at];
@@ -300,7 +304,7 @@ class Hall {
       if (InterruptGuard::requested()) return;
       const std::scoped_lock guard(lock_);
       try {
-        kept_.keep(result);
+        if (file_ != nullptr) file_->write(line_of(result, library_));
       } catch (...) {
         problem_ = std::current_exception();
         return;
@@ -312,7 +316,8 @@ class Hall {
   }
 
   Options options_;
-  ExamResults kept_;
+  const std::string library_;  // the digest of the exam's plugin
+  std::unique_ptr<Journal> file_;
   std::vector<Place> places_;
   std::atomic<std::size_t> next_{0};
   std::mutex lock_;
@@ -348,14 +353,16 @@ int run_selftest(const Options& given) {
   const InterruptGuard guard;
   Hall hall(options, entries_of(options));
   hall.run();
-  const std::vector<ExamResult> results = hall.results();
+  std::vector<ExamResult> results;
+  for (const Place& place : hall.places())
+    if (place.result) results.push_back(*place.result);
   if (InterruptGuard::requested()) {
-    fmt::print(stderr, "selftest: interrupted after {} of {}\n", results.size(), hall.size());
+    fmt::print(stderr, "selftest: interrupted after {} of {}\n", results.size(),
+               hall.places().size());
     return exit_interrupted;
   }
   if (!options.write.empty()) write_page(options, results);
-  const auto good =
-      std::ranges::count_if(results, [](const ExamResult& each) { return each.good; });
+  const auto good = std::ranges::count_if(results, &ExamResult::good);
   fmt::print("{} of {} as they should be\n", good, results.size());
   return static_cast<std::size_t>(good) == results.size() ? 0 : exit_failed;
 }
