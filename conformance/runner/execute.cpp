@@ -10,36 +10,24 @@ namespace {
 
 using Clock = Channel::Clock;
 
-Verdict failed(Outcome outcome, std::string why) {
-  Verdict verdict;
-  verdict.outcome = outcome;
-  verdict.why = std::move(why);
-  return verdict;
-}
-
 // The verdict on a worker that gave no answer.
 Verdict judge_silence(Channel::Got got, WorkerProcess& worker, double limit_s) {
-  if (got == Channel::Got::late) {
-    worker.end();
-    return failed(Outcome::timeout, fmt::format("no answer within {:.3g} s", limit_s));
-  }
-  if (got == Channel::Got::broken) {
-    worker.end();
-    return failed(Outcome::crash, "the worker's answer is broken: something else wrote into it");
-  }
+  Verdict verdict;
+  verdict.outcome = got == Channel::Got::late ? Outcome::timeout : Outcome::crash;
   bool killed = false;
-  const std::string how = worker.end(&killed);
-  if (killed) return failed(Outcome::crash, "the worker closed its answers and did not end");
-  return failed(Outcome::crash, "the worker ended by " + how);
+  const std::string how = worker.end(got == Channel::Got::closed ? &killed : nullptr);
+  verdict.why = got == Channel::Got::late ? fmt::format("no answer within {:.3g} s", limit_s)
+                : got == Channel::Got::broken
+                    ? "the worker's answer is broken: something else wrote into it"
+                : killed ? "the worker closed its answers and did not end"
+                         : "the worker ended by " + how;
+  return verdict;
 }
 
 // Whether the device no longer answers: the next case would fail for this one's reason.
 bool lost_its_device(const Json& answer) {
-  if (answer.contains("failed")) return true;
-  const auto watch = answer.find("watch");
-  if (watch == answer.end()) return false;
-  const auto lost = watch->find("lost");
-  return lost != watch->end() && !lost->is_null() && *lost != false && *lost != "";
+  const Json lost = answer.value("/watch/lost"_json_pointer, Json());
+  return answer.contains("failed") || (!lost.is_null() && lost != false && lost != "");
 }
 
 // One may fail for a reason that passes, such as a device that another worker has just left.
@@ -185,8 +173,8 @@ Executed execute(const Bench& bench, Workers& workers, const Case& one, double l
   } catch (const std::exception& problem) {
     // The suite's own fault, or an answer that makes no sense: scripts may still be on their way.
     if (!out.lane.empty()) workers.drop(out.lane);
-    out.record.verdict =
-        failed(Outcome::fail, fmt::format("the case could not be judged: {}", problem.what()));
+    out.record.verdict = {};
+    fail_with(out.record.verdict, "the case could not be judged: {}", problem.what());
     out.record.verdict.rule = "suite";
   }
   out.record.ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();

@@ -79,8 +79,6 @@ class WorkerProcess {
   WorkerProcess(const WorkerPlan& plan, const std::string& lane);
   // Kills a worker that has not ended.
   ~WorkerProcess();
-  WorkerProcess(const WorkerProcess&) = delete;
-  WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   Channel& channel() { return *channel_; }
   // Kills it if it still runs, and says how it ended, with the last that it wrote to its standard error:

@@ -46,8 +46,7 @@ std::atomic<bool>& InterruptGuard::requested() {
 
 namespace {
 
-constexpr auto every_on_terminal = std::chrono::milliseconds(150);
-constexpr auto every_in_a_file = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds every_on_terminal{150}, every_in_a_file{5000};
 // More are in the report.
 constexpr std::size_t most_shown_failures = 20;
 constexpr const char* clear_line = "\r\033[K";
@@ -100,48 +99,13 @@ void Progress::tick() {
   if (shows_ != Shows::all) return;
   const std::scoped_lock guard(lock_);
   const auto now = Clock::now();
-  if (now - printed_ <
-      (terminal_ ? Clock::duration(every_on_terminal) : Clock::duration(every_in_a_file)))
-    return;
+  if (now - printed_ < (terminal_ ? every_on_terminal : every_in_a_file)) return;
   printed_ = now;
-  if (terminal_)
-    fmt::print(to_, "{}{}", clear_line, line());
-  else
-    fmt::print(to_, "{}\n", line());
+  fmt::print(to_, "{}{}{}", terminal_ ? clear_line : "", line(), terminal_ ? "" : "\n");
   std::fflush(to_);
 }
 
 // ---- After a failure: is it the case's own, its company's, or chance? What a record finally says
-
-// A death is rerun alone three times; if it never comes back, the batch that its worker had run is bisected for the case
-// that it takes. What fails without dying is rerun alone once. A pass on a retry is FLAKY.
-//
-// Many failures of one row and dtype have one reason: after the first few they are believed without a rerun, and after
-// a few hangs the limit of time is cut, so that a device that hangs on one dtype costs minutes and not days.
-class Isolation {
- public:
-  explicit Isolation(const Bench& bench) : bench_(bench) {}
-
-  // The limit of time for a case that has not run yet; 0: the trial's own.
-  double limit_of(const Case& one);
-  // From what was seen to what is recorded. Threads: any. May be interrupted (see Executed).
-  Executed settle(Executed seen);
-
- private:
-  struct History {
-    int deaths = 0, failures = 0, hangs = 0;
-  };
-  bool believed(const Executed& seen);
-  void remember(const Executed& seen);
-  Executed settle_death(Executed seen);
-  Executed settle_failure(Executed seen);
-  // The batch of a case that dies only in company: the one case that it takes, "" if the death does not come back.
-  std::string find_accomplice(const Executed& seen, bool& interrupted);
-
-  const Bench& bench_;
-  std::mutex lock_;
-  std::map<std::string, History> histories_;  // by "op[dtype]"; "" is of all
-};
 
 namespace {
 
@@ -169,113 +133,125 @@ Executed flaky(Executed seen, int passed, int reruns) {
   return seen;
 }
 
-}  // namespace
+// A death is rerun alone three times; if it never comes back, the batch that its worker had run is bisected for the case
+// that it takes. What fails without dying is rerun alone once. A pass on a retry is FLAKY.
+//
+// Many failures of one row and dtype have one reason: after the first few they are believed without a rerun, and after
+// a few hangs the limit of time is cut, so that a device that hangs on one dtype costs minutes and not days.
+class Isolation {
+ public:
+  explicit Isolation(const Bench& bench) : bench_(bench) {}
 
-double Isolation::limit_of(const Case& one) {
-  const std::scoped_lock guard(lock_);
-  const bool shortened = histories_[group_of(one)].hangs >= hangs_until_shortened ||
-                         histories_[""].hangs >= all_hangs_until_shortened;
-  return shortened ? shortened_limit_s * bench_.patience : 0;
-}
-
-bool Isolation::believed(const Executed& seen) {
-  const std::scoped_lock guard(lock_);
-  const History &own = histories_[group_of(seen.record.one)], &all = histories_[""];
-  if (seen.died())
-    return own.deaths >= deaths_until_believed || all.deaths >= all_deaths_until_believed;
-  return own.failures >= failures_until_believed || all.failures >= all_failures_until_believed;
-}
-
-void Isolation::remember(const Executed& seen) {
-  const std::scoped_lock guard(lock_);
-  for (const std::string& group : {group_of(seen.record.one), std::string()}) {
-    History& history = histories_[group];
-    history.hangs += seen.record.verdict.outcome == Outcome::timeout;
-    (seen.died() ? history.deaths : history.failures) += 1;
+  // The limit of time for a case that has not run yet; 0: the trial's own.
+  double limit_of(const Case& one) {
+    const std::scoped_lock guard(lock_);
+    const bool shortened = histories_[group_of(one)].hangs >= hangs_until_shortened ||
+                           histories_[""].hangs >= all_hangs_until_shortened;
+    return shortened ? shortened_limit_s * bench_.patience : 0;
   }
-}
 
-Executed Isolation::settle(Executed seen) {
-  if (seen.interrupted || !is_bad(seen) || seen.record.verdict.outcome == Outcome::mistrusted)
-    return seen;
-  if (believed(seen)) return remember(seen), seen;
-  Executed settled = seen.died() ? settle_death(std::move(seen)) : settle_failure(std::move(seen));
-  if (!settled.interrupted && settled.record.verdict.outcome != Outcome::flaky) remember(settled);
-  return settled;
-}
-
-Executed Isolation::settle_failure(Executed seen) {
-  Executed again = execute_alone(bench_, seen.record.one);
-  if (again.interrupted) return again;
-  return is_bad(again) ? seen : flaky(std::move(seen), 1, 1);
-}
-
-Executed Isolation::settle_death(Executed seen) {
-  int passed = 0;
-  const bool hung = seen.record.verdict.outcome == Outcome::timeout;
-  for (int i = 0; i < reruns_of_a_death; ++i) {
-    const double shortened = limit_of(seen.record.one);
-    const double limit_s =
-        hung ? std::min(rerun_of_a_hang_s * bench_.patience, seen.record.ms / 1e3) : 0;
-    Executed again = execute_alone(bench_, seen.record.one, shortened > 0 ? shortened : limit_s);
-    if (again.interrupted) return again;
-    passed += !is_bad(again);
-    if (again.record.verdict.outcome == Outcome::timeout) remember(again);
+  // From what was seen to what is recorded. Threads: any. May be interrupted (see Executed).
+  Executed settle(Executed seen) {
+    if (seen.interrupted || !is_bad(seen) || seen.record.verdict.outcome == Outcome::mistrusted)
+      return seen;
+    if (believed(seen)) return remember(seen), seen;
+    Executed settled =
+        seen.died() ? settle_death(std::move(seen)) : settle_failure(std::move(seen));
+    if (!settled.interrupted && settled.record.verdict.outcome != Outcome::flaky) remember(settled);
+    return settled;
   }
-  if (passed == 0) return seen;
-  if (passed < reruns_of_a_death) return flaky(std::move(seen), passed, reruns_of_a_death);
 
-  seen.record.accomplice = find_accomplice(seen, seen.interrupted);
-  if (seen.record.accomplice.empty()) return flaky(std::move(seen), passed, reruns_of_a_death);
-  seen.record.verdict.why += "; only after " + seen.record.accomplice;
-  return seen;
-}
-
-std::string Isolation::find_accomplice(const Executed& seen, bool& interrupted) {
-  const std::vector<Case>& batch = seen.company;
-  const auto dies_after = [&](std::size_t first) {
-    const std::vector<Case> before(batch.begin() + static_cast<std::ptrdiff_t>(first), batch.end());
-    const Executed again = execute_alone(bench_, seen.record.one, 0, before);
-    interrupted = interrupted || again.interrupted;
-    return again.died();
+ private:
+  struct History {
+    int deaths = 0, failures = 0, hangs = 0;
   };
-  if (batch.empty() || !dies_after(0)) return "";
-  // The last place from which the rest of the batch is enough.
-  std::size_t enough = 0, too_late = batch.size();
-  while (too_late - enough > 1 && !interrupted) {
-    const std::size_t middle = enough + (too_late - enough) / 2;
-    (dies_after(middle) ? enough : too_late) = middle;
+
+  bool believed(const Executed& seen) {
+    const std::scoped_lock guard(lock_);
+    const History &own = histories_[group_of(seen.record.one)], &all = histories_[""];
+    if (seen.died())
+      return own.deaths >= deaths_until_believed || all.deaths >= all_deaths_until_believed;
+    return own.failures >= failures_until_believed || all.failures >= all_failures_until_believed;
   }
-  return interrupted ? "" : name_of(batch[enough]);
-}
+
+  void remember(const Executed& seen) {
+    const std::scoped_lock guard(lock_);
+    for (History* history : {&histories_[group_of(seen.record.one)], &histories_[""]}) {
+      history->hangs += seen.record.verdict.outcome == Outcome::timeout;
+      (seen.died() ? history->deaths : history->failures) += 1;
+    }
+  }
+
+  Executed settle_failure(Executed seen) {
+    Executed again = execute_alone(bench_, seen.record.one);
+    if (again.interrupted) return again;
+    return is_bad(again) ? seen : flaky(std::move(seen), 1, 1);
+  }
+
+  Executed settle_death(Executed seen) {
+    int passed = 0;
+    const bool hung = seen.record.verdict.outcome == Outcome::timeout;
+    for (int i = 0; i < reruns_of_a_death; ++i) {
+      const double shortened = limit_of(seen.record.one);
+      const double limit_s =
+          hung ? std::min(rerun_of_a_hang_s * bench_.patience, seen.record.ms / 1e3) : 0;
+      Executed again = execute_alone(bench_, seen.record.one, shortened > 0 ? shortened : limit_s);
+      if (again.interrupted) return again;
+      passed += !is_bad(again);
+      if (again.record.verdict.outcome == Outcome::timeout) remember(again);
+    }
+    if (passed == 0) return seen;
+    if (passed == reruns_of_a_death)
+      seen.record.accomplice = find_accomplice(seen, seen.interrupted);
+    if (seen.record.accomplice.empty()) return flaky(std::move(seen), passed, reruns_of_a_death);
+    seen.record.verdict.why += "; only after " + seen.record.accomplice;
+    return seen;
+  }
+
+  // The batch of a case that dies only in company: the one case that it takes, "" if the death does not come back.
+  std::string find_accomplice(const Executed& seen, bool& interrupted) {
+    const std::vector<Case>& batch = seen.company;
+    const auto dies_after = [&](std::size_t first) {
+      const std::vector<Case> before(batch.begin() + static_cast<std::ptrdiff_t>(first),
+                                     batch.end());
+      const Executed again = execute_alone(bench_, seen.record.one, 0, before);
+      interrupted = interrupted || again.interrupted;
+      return again.died();
+    };
+    if (batch.empty() || !dies_after(0)) return "";
+    // The last place from which the rest of the batch is enough.
+    std::size_t enough = 0, too_late = batch.size();
+    while (too_late - enough > 1 && !interrupted) {
+      const std::size_t middle = enough + (too_late - enough) / 2;
+      (dies_after(middle) ? enough : too_late) = middle;
+    }
+    return interrupted ? "" : name_of(batch[enough]);
+  }
+
+  const Bench& bench_;
+  std::mutex lock_;
+  std::map<std::string, History> histories_;  // by "op[dtype]"; "" is of all
+};
 
 // ---- The pool
-
-namespace {
 
 // Consecutive cases of a row are one thread's: they share kernels, and where a device compiles these, two workers would
 // compile each at the same time. No longer runs, so that all threads end together.
 constexpr std::size_t longest_run = 24;
 
 struct PoolState {
-  std::atomic<bool> done{false};  // also ends every waiting for a worker
   Bench bench;
   const std::vector<Case>& cases;
   Progress& progress;
   const std::function<bool(const Record&)>& sink;
+  std::atomic<bool> done{false};  // also ends every waiting for a worker
   Isolation isolation{bench};
 
-  PoolState(const Bench& given, const std::vector<Case>& all, Progress& shown,
-            const std::function<bool(const Record&)>& taker)
-      : bench(given), cases(all), progress(shown), sink(taker) {
-    bench.plan.stop = &done;
-  }
-
-  std::mutex lock;  // of what follows
-  std::condition_variable changed;
+  std::mutex lock{};  // of what follows
+  std::condition_variable changed{};
   int running = 0;
   std::size_t next = 0;
-  std::exception_ptr problem;
+  std::exception_ptr problem{};
 
   // Cases from `first` on, and how many.
   std::size_t take_run(std::size_t& first) {
@@ -322,7 +298,8 @@ struct PoolState {
 
 void run_pool(const Bench& bench, const std::vector<Case>& cases, int jobs, Progress& progress,
               const std::function<bool(const Record&)>& sink) {
-  PoolState state(bench, cases, progress, sink);
+  PoolState state{bench, cases, progress, sink};
+  state.bench.plan.stop = &state.done;
   const std::atomic<bool>* const stop = bench.plan.stop;
   state.running =
       std::clamp<int>(jobs, 1, static_cast<int>(std::max<std::size_t>(1, cases.size())));

@@ -31,8 +31,6 @@ class Progress {
   // `header`: the run's, for the commands that repeat a failure.
   Progress(std::size_t total, Shows shows, Json header = {}, std::FILE* to = stderr);
   ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   void take(const Record& record);  // threads: any
   // Prints if it is time; called every 100 ms or so.

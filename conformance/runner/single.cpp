@@ -2,8 +2,8 @@
 // decided.
 #include <algorithm>
 #include <csignal>
-#include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <set>
 
 #include "inputs/problem.hpp"
@@ -20,25 +20,9 @@ namespace {
 
 constexpr std::size_t most_numbers = 64;
 
-template <class Integer> std::string integer_text(const unsigned char* at) {
-  Integer number;
-  std::memcpy(&number, at, sizeof number);
-  return fmt::format("{}", number);
-}
-
 std::string element_text(Dtype dtype, const unsigned char* at) {
-  switch (dtype) {
-    case boolean: return *at != 0 ? "true" : "false";
-    case u8: return integer_text<std::uint8_t>(at);
-    case i8: return integer_text<std::int8_t>(at);
-    case i16: return integer_text<std::int16_t>(at);
-    case u16: return integer_text<std::uint16_t>(at);
-    case i32: return integer_text<std::int32_t>(at);
-    case u32: return integer_text<std::uint32_t>(at);
-    case i64: return integer_text<std::int64_t>(at);
-    case u64: return integer_text<std::uint64_t>(at);
-    default: break;
-  }
+  if (dtype == boolean) return *at != 0 ? "true" : "false";
+  if (holds_whole_numbers(dtype)) return integer_text(dtype, at);
   double parts[2] = {};
   to_doubles(at, 1, dtype, parts);
   return is_complex(dtype) ? fmt::format("{:.17g}{:+.17g}i", parts[0], parts[1])
@@ -54,15 +38,11 @@ std::string elements_text(Dtype dtype, const Bytes& bytes) {
   return "[" + text + "]";
 }
 
-std::string shape_text(const Sizes& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
 void show_inputs(const Problem& problem) {
   for (std::size_t i = 0; i < problem.tensors.size(); ++i) {
     const Laid& laid = problem.tensors[i];
     fmt::print("input {}: {} {}, strides {}, offset {}\n  {}\n", i, short_name(laid.dtype),
-               shape_text(laid.shape), shape_text(laid.strides), laid.offset,
+               laid.shape, laid.strides, laid.offset,
                elements_text(laid.dtype, packed_elements(laid)));
   }
 }
@@ -86,8 +66,8 @@ void show_results(const Expected& expected) {
   if (!expected.error.empty()) fmt::print("expected: an error that names \"{}\"\n", expected.error);
   for (std::size_t i = 0; i < expected.results.size(); ++i) {
     const ExpectedTensor& result = expected.results[i];
-    fmt::print("expected {}: {} {}, {} ({})\n  {}\n", i, short_name(result.dtype),
-               shape_text(result.shape), result.rule, bounds_text(result), wide_text(result));
+    fmt::print("expected {}: {} {}, {} ({})\n  {}\n", i, short_name(result.dtype), result.shape,
+               result.rule, bounds_text(result), wide_text(result));
   }
 }
 
@@ -135,8 +115,6 @@ Expected expected_of(const Case& one, const Problem& problem, const Subject& sub
   }
 }
 
-}  // namespace
-
 void show_case(const Case& one, const Subject& subject, const std::vector<Json>& scripts,
                const std::vector<Json>& answers) {
   Expected expected;
@@ -164,13 +142,11 @@ void show_rules(const Case& one, const Subject& subject) {
     fmt::print("decided by: an error that names \"{}\"\n", expected.error);
   for (std::size_t i = 0; i < expected.results.size(); ++i)
     fmt::print("result {}, {} {}: {}; {}\n", i, short_name(expected.results[i].dtype),
-               shape_text(expected.results[i].shape), expected.results[i].rule,
+               expected.results[i].shape, expected.results[i].rule,
                bounds_text(expected.results[i]));
 }
 
 // ---- The commands
-
-namespace {
 
 void print_verdict(const Executed& seen) {
   const Verdict& verdict = seen.record.verdict;
@@ -188,18 +164,14 @@ void print_verdict(const Executed& seen) {
 std::vector<std::string> smaller_shapes(const std::string& shape) {
   std::vector<std::string> out;
   if (shape.starts_with("sample:")) return out;
-  for (std::size_t at = 0; at < shape.size();) {
-    std::size_t end = at;
-    while (end < shape.size() && shape[end] >= '0' && shape[end] <= '9') ++end;
-    if (end == at) {
-      ++at;
-      continue;
-    }
+  constexpr const char* digits = "0123456789";
+  std::size_t end = 0;
+  for (std::size_t at; (at = shape.find_first_of(digits, end)) != std::string::npos;) {
+    end = std::min(shape.find_first_not_of(digits, at), shape.size());
     const long number = std::stol(shape.substr(at, std::min<std::size_t>(end - at, 12)));
     for (const long smaller : {1L, 2L, number / 2, number - 1})
       if (smaller > 0 && smaller < number)
         out.push_back(shape.substr(0, at) + std::to_string(smaller) + shape.substr(end));
-    at = end;
   }
   return out;
 }
@@ -222,37 +194,18 @@ std::vector<Case> simpler(const Case& one) {
   return out;
 }
 
-struct Shrinking {
-  const Bench& bench;
-  Outcome wanted;
-  int tried = 0;
-  std::set<std::string> seen;
-
-  // Whether a neighbour can be made at all and fails alike; probes and odd shapes cannot.
-  bool fails(const Case& one) {
-    if (!seen.insert(name_of(one)).second) return false;
-    ++tried;
-    const Executed again = execute_alone(bench, one);
-    const Verdict& verdict = again.record.verdict;
-    return !again.interrupted && verdict.rule != "suite" && verdict.outcome == wanted;
-  }
-};
-
 const Record* nearest_pass(const Run& run, const Case& one, std::vector<std::string>& differing) {
   const Record* best = nullptr;
   for (const Record& record : run.records) {
     const Case& other = record.one;
     if (record.verdict.outcome != Outcome::pass || other.op != one.op) continue;
     std::vector<std::string> axes;
-    const auto compare_axis = [&](const char* axis, const auto& a, const auto& b) {
-      if (a != b) axes.emplace_back(axis);
-    };
-    compare_axis("lane", one.lane, other.lane);
-    compare_axis("dtype", one.dtype, other.dtype);
-    compare_axis("shape", one.shape, other.shape);
-    compare_axis("layouts", one.layouts, other.layouts);
-    compare_axis("values", one.values, other.values);
-    compare_axis("form", one.form, other.form);
+    if (one.lane != other.lane) axes.emplace_back("lane");
+    if (one.dtype != other.dtype) axes.emplace_back("dtype");
+    if (one.shape != other.shape) axes.emplace_back("shape");
+    if (one.layouts != other.layouts) axes.emplace_back("layouts");
+    if (one.values != other.values) axes.emplace_back("values");
+    if (one.form != other.form) axes.emplace_back("form");
     if (axes.empty() || (best != nullptr && axes.size() >= differing.size())) continue;
     best = &record;
     differing = axes;
@@ -300,19 +253,24 @@ int shrink_case(const Options& options) {
     fmt::print("{} does not fail alone: {}\n", options.name, name(first.record.verdict.outcome));
     return exit_failed;
   }
-  Shrinking shrinking{bench, first.record.verdict.outcome, 0, {name_of(one)}};
-  constexpr int most_tries = 400;
-  for (bool simpler_found = true; simpler_found && shrinking.tried < most_tries;) {
-    simpler_found = false;
-    for (const Case& neighbour : simpler(one)) {
-      if (!shrinking.fails(neighbour)) continue;
-      one = neighbour;
-      simpler_found = true;
-      fmt::print("also fails: {}\n", name_of(one));
-      break;
-    }
+  std::set<std::string> tried = {name_of(one)};
+  // Whether a neighbour can be made at all and fails alike; probes and odd shapes cannot.
+  const auto fails = [&](const Case& neighbour) {
+    if (!tried.insert(name_of(neighbour)).second) return false;
+    const Executed again = execute_alone(bench, neighbour);
+    const Verdict& verdict = again.record.verdict;
+    return !again.interrupted && verdict.rule != "suite" &&
+           verdict.outcome == first.record.verdict.outcome;
+  };
+  constexpr std::size_t most_tries = 400;
+  while (tried.size() <= most_tries) {
+    const std::vector<Case> neighbours = simpler(one);
+    const auto found = std::ranges::find_if(neighbours, fails);
+    if (found == neighbours.end()) break;
+    one = *found;
+    fmt::print("also fails: {}\n", name_of(one));
   }
-  fmt::print("{} ({} tried)\n", name_of(one), shrinking.tried);
+  fmt::print("{} ({} tried)\n", name_of(one), tried.size() - 1);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <map>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -25,16 +26,17 @@ namespace {
 // Where a worker finds its descriptors. The first three are for the plugin to write to.
 constexpr int requests_file = 3, answers_file = 4, journal_file = 5;
 
-// This program, unless a person says otherwise: where a worker is to run under valgrind, or an emulator in which
-// /proc/self/exe is the emulator.
-std::string usual_worker() {
-  const char* given = std::getenv("BACKPLANE_CONFORM_WORKER");
-  return given ? given : "/proc/self/exe";
-}
-
 std::vector<std::string> command_of(const WorkerPlan& plan, const std::string& lane) {
-  const std::string program = plan.executable.empty() ? usual_worker() : plan.executable;
-  std::vector<std::string> words = {program, "worker", "--device", plan.device, "--lane", lane};
+  // This program, unless a person says otherwise: where a worker is to run under valgrind, or an emulator in which
+  // /proc/self/exe is the emulator.
+  const char* const given = std::getenv("BACKPLANE_CONFORM_WORKER");
+  const std::string usual = given ? given : "/proc/self/exe";
+  std::vector<std::string> words = {plan.executable.empty() ? usual : plan.executable,
+                                    "worker",
+                                    "--device",
+                                    plan.device,
+                                    "--lane",
+                                    lane};
   if (!plan.plugin.empty()) words.insert(words.end(), {"--plugin", plan.plugin});
   if (plan.journal >= 0) words.insert(words.end(), {"--journal-fd", std::to_string(journal_file)});
   if (!plan.debugger) return words;
@@ -51,35 +53,30 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-// malloc's cache of a thread counts what was freed as used: without it the counter of the heap is exact.
-std::string without_thread_caches() {
-  const char* given = std::getenv("GLIBC_TUNABLES");
-  return fmt::format("GLIBC_TUNABLES={}{}glibc.malloc.tcache_count=0", given ? given : "",
-                     given && *given ? ":" : "");
-}
-
 // This process's environment with the plan's on top.
-std::vector<std::string> environment_of(const WorkerPlan& given) {
-  WorkerPlan plan = given;
-  plan.environment.insert(plan.environment.begin(), without_thread_caches());
-  // Threads that spin for their next work take the processors of the other workers.
-  if (!std::getenv("OMP_WAIT_POLICY"))
-    plan.environment.insert(plan.environment.begin(), "OMP_WAIT_POLICY=passive");
-  std::vector<std::string> all;
-  const auto overridden = [&](std::string_view entry) {
-    const std::string_view name = entry.substr(0, entry.find('=') + 1);
-    return std::ranges::any_of(plan.environment,
-                               [&](const std::string& own) { return own.starts_with(name); });
+std::vector<std::string> environment_of(const WorkerPlan& plan) {
+  std::map<std::string, std::string> all;
+  const auto set = [&](const std::string& entry) {
+    const std::size_t equals = entry.find('=');
+    all[entry.substr(0, equals)] = entry.substr(equals + 1);
   };
-  for (char** entry = environ; *entry != nullptr; ++entry)
-    if (!overridden(*entry)) all.emplace_back(*entry);
-  all.insert(all.end(), plan.environment.begin(), plan.environment.end());
-  return all;
+  for (char** entry = environ; *entry != nullptr; ++entry) set(*entry);
+  // malloc's cache of a thread counts what was freed as used: without it the counter of the heap is exact.
+  std::string& tunables = all["GLIBC_TUNABLES"];
+  tunables += (tunables.empty() ? "" : ":") + std::string("glibc.malloc.tcache_count=0");
+  // Threads that spin for their next work take the processors of the other workers.
+  all.try_emplace("OMP_WAIT_POLICY", "passive");
+  for (const std::string& entry : plan.environment) set(entry);
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : all) entries.push_back(name + "=" + value);
+  return entries;
 }
 
-// A copy above the places that a child uses, so that no dup2 hits another's source; closed on exec.
+// Moved above the places that a child uses, so that no dup2 hits another's source; closed on exec.
 int lifted(int file) {
-  return fcntl(file, F_DUPFD_CLOEXEC, 10);
+  const int high = fcntl(file, F_DUPFD_CLOEXEC, 10);
+  if (file >= 0) close(file);
+  return high;
 }
 
 void make_pipe(int (&ends)[2]) {
@@ -87,18 +84,7 @@ void make_pipe(int (&ends)[2]) {
   if (pipe2(low, O_CLOEXEC) != 0)
     throw_error(ErrorClass::internal,
                 fmt::format("conform: no pipe for a worker: {}", std::strerror(errno)));
-  for (int i = 0; i < 2; ++i) {
-    ends[i] = lifted(low[i]);
-    close(low[i]);
-  }
-}
-
-int file_for_errors() {
-  const int low = memfd_create("worker's errors", MFD_CLOEXEC);
-  const int file = lifted(low);
-  if (low >= 0) close(low);
-  fcntl(file, F_SETFL, O_APPEND);
-  return file;
+  for (int i = 0; i < 2; ++i) ends[i] = lifted(low[i]);
 }
 
 struct SpawnFiles {
@@ -126,12 +112,6 @@ void own_group(SpawnFiles& files) {
   posix_spawnattr_setsigdefault(&files.attributes, &signals);
 }
 
-std::string describe_status(int status) {
-  if (WIFSIGNALED(status))
-    return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  return fmt::format("exit code {}", WEXITSTATUS(status));
-}
-
 }  // namespace
 
 WorkerProcess::WorkerProcess(const WorkerPlan& plan, const std::string& lane) {
@@ -139,8 +119,9 @@ WorkerProcess::WorkerProcess(const WorkerPlan& plan, const std::string& lane) {
   int requests[2], answers[2];
   make_pipe(requests);
   make_pipe(answers);
-  errors_ = file_for_errors();
-  const int journal = plan.journal >= 0 ? lifted(plan.journal) : -1;
+  errors_ = lifted(memfd_create("worker's errors", MFD_CLOEXEC));
+  fcntl(errors_, F_SETFL, O_APPEND);
+  const int journal = plan.journal >= 0 ? fcntl(plan.journal, F_DUPFD_CLOEXEC, 10) : -1;
 
   SpawnFiles files;
   if (!plan.debugger) {
@@ -179,9 +160,9 @@ std::string WorkerProcess::last_words() const {
   std::string words(static_cast<std::size_t>(std::max<off_t>(0, size - from)), '\0');
   const ssize_t count = pread(errors_, words.data(), words.size(), from);
   words.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
-  for (char& c : words)
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  while (!words.empty() && words.back() == ' ') words.pop_back();
+  std::ranges::replace_if(
+      words, [](unsigned char c) { return c < ' '; }, ' ');
+  words.erase(words.find_last_not_of(' ') + 1);
   return words;
 }
 
@@ -202,8 +183,9 @@ std::string WorkerProcess::end(bool* killed) {
     }
   }
   pid_ = -1;
-  const std::string words = last_words();
-  return describe_status(status) + (words.empty() ? "" : "; it wrote: " + words);
+  const std::string words = last_words(), told = words.empty() ? "" : "; it wrote: " + words;
+  if (!WIFSIGNALED(status)) return fmt::format("exit code {}{}", WEXITSTATUS(status), told);
+  return fmt::format("signal {} ({}){}", WTERMSIG(status), strsignal(WTERMSIG(status)), told);
 }
 
 bool WorkerProcess::finish() {
