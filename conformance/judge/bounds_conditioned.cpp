@@ -305,49 +305,36 @@ Dtype narrowed(Dtype dtype) {
   return dtype == f64 ? f32 : dtype == complex128 ? complex64 : dtype;
 }
 
-class Derivative {
- public:
-  Derivative(const Evaluation& all, const Expected& expected) : all_(all) {
-    for (std::size_t r = 0; r < expected.results.size(); ++r) {
-      cotangents_.emplace_back();
-      if (is_differentiable(expected.results[r].dtype))
-        cotangents_.back() = cotangent_of(expected.results[r], all.one, r);
-    }
+// The gradients of all floating tensors, in order, for inputs and cotangents (of results that have one) that are changed;
+// computed in float32 if that is asked for.
+std::vector<Tensor> gradients_of(const Evaluation& all,
+                                 const std::vector<std::optional<Laid>>& cotangents,
+                                 const Change& change, bool is_narrow) {
+  const EnableGrad recorded;
+  std::vector<Tensor> inputs = all.changed(change), leaves;
+  CallOptions options = all.options;
+  if (is_narrow && options.dtype) options.dtype = narrowed(*options.dtype);
+  if (is_narrow)
+    for (Tensor& input : inputs) input = to(input, narrowed(input.dtype()));
+  for (std::size_t t = 0; t < inputs.size(); ++t)
+    if (is_differentiable(all.problem.tensors[t].dtype))
+      leaves.push_back(set_requires_grad(inputs[t]));
+  const std::vector<Tensor> results = call_row(all.problem, inputs, options);
+  std::vector<Tensor> outputs, weights;
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    if (!cotangents[r] || !requires_grad(results[r])) continue;
+    outputs.push_back(results[r]);
+    weights.push_back(laid_out_wide(*cotangents[r], std::nullopt));
+    change_elements(weights.back(), 1000 + r, change);
+    weights.back() = to(weights.back(), results[r].dtype());
   }
-
-  // The gradients of all floating tensors, in order, for inputs and cotangents that are changed; computed in float32 if
-  // that is asked for.
-  std::vector<Tensor> operator()(const Change& change, bool is_narrow = false) const {
-    const EnableGrad recorded;
-    std::vector<Tensor> inputs = all_.changed(change), leaves;
-    CallOptions options = all_.options;
-    if (is_narrow && options.dtype) options.dtype = narrowed(*options.dtype);
-    if (is_narrow)
-      for (Tensor& input : inputs) input = to(input, narrowed(input.dtype()));
-    for (std::size_t t = 0; t < inputs.size(); ++t)
-      if (is_differentiable(all_.problem.tensors[t].dtype))
-        leaves.push_back(set_requires_grad(inputs[t]));
-    const std::vector<Tensor> results = call_row(all_.problem, inputs, options);
-    std::vector<Tensor> outputs, weights;
-    for (std::size_t r = 0; r < results.size(); ++r) {
-      if (!cotangents_[r] || !requires_grad(results[r])) continue;
-      outputs.push_back(results[r]);
-      weights.push_back(laid_out_wide(*cotangents_[r], std::nullopt));
-      change_elements(weights.back(), 1000 + r, change);
-      weights.back() = to(weights.back(), results[r].dtype());
-    }
-    std::vector<Tensor> gradients(leaves.size());
-    if (!outputs.empty()) gradients = autograd::grad(outputs, leaves, weights, {}, true);
-    for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (!gradients[i].defined())
-        gradients[i] = zeros(leaves[i].shape(), leaves[i].dtype(), oracle());
-    return gradients;
-  }
-
- private:
-  const Evaluation& all_;
-  std::vector<std::optional<Laid>> cotangents_;
-};
+  std::vector<Tensor> gradients(leaves.size());
+  if (!outputs.empty()) gradients = autograd::grad(outputs, leaves, weights, {}, true);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (!gradients[i].defined())
+      gradients[i] = zeros(leaves[i].shape(), leaves[i].dtype(), oracle());
+  return gradients;
+}
 
 // Terms that cancel in full leave what each was rounded by, which steps of the inputs do not show. The same formulas in
 // float32, each step correctly rounded, do; functions may be off by more.
@@ -393,9 +380,15 @@ void add_gradients(const Evaluation& given, Expected& expected) {
     all.inputs = all.changed(unchanged);
   }
   all.ulps = 0;
-  const Derivative derivative(all, expected);
+  std::vector<std::optional<Laid>> cotangents;
+  for (const ExpectedTensor& each : expected.results) {
+    const std::size_t r = cotangents.size();
+    cotangents.push_back(is_differentiable(each.dtype)
+                             ? std::optional(cotangent_of(each, all.one, r))
+                             : std::nullopt);
+  }
   const std::size_t first = expected.results.size();
-  const std::vector<Tensor> gradients = derivative(unchanged);
+  const std::vector<Tensor> gradients = gradients_of(all, cotangents, unchanged, false);
   std::size_t next = 0;
   for (const Laid& laid : all.problem.tensors) {
     if (!is_differentiable(laid.dtype)) continue;
@@ -403,11 +396,12 @@ void add_gradients(const Evaluation& given, Expected& expected) {
   }
   const Evaluate again = [&](const Change& change) {
     std::vector<Tensor> results(first);
-    for (Tensor& gradient : derivative(change)) results.push_back(std::move(gradient));
+    for (Tensor& gradient : gradients_of(all, cotangents, change, false))
+      results.push_back(std::move(gradient));
     return results;
   };
   bound_by_conditioning(all, again, 8, expected.results, first);
-  allow_cancelling(expected.results, first, derivative(unchanged, true));
+  allow_cancelling(expected.results, first, gradients_of(all, cotangents, unchanged, true));
 }
 
 }  // namespace bp::conform

@@ -18,29 +18,27 @@ Index stride_along(const bp::AnyTensor& a, Index dim) {
   return a.ndim() == 0 ? 0 : a.stride(static_cast<std::int32_t>(dim));
 }
 
-// To each place of `out`, from those beside it but for `dim`, where an index decides: which one `index_of` tells.
+// To each place of `out`, from one that lies as `strides` says, but for `dim`, where an index decides: which one `index_of`
+// tells.
 template <class IndexOf>
-bp::Status gathered(bp::In a, Index dim, bp::Ints shape, const Checked& indices, bp::Out out,
-                    IndexOf index_of) {
-  const std::vector<Index> strides = strides_without(a, dim);
-  const Indices from = places(shape, {strides.data(), strides.size()}), to = places(out);
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    Index at;
-    if (!indices.at(index_of(i), at)) continue;
-    move_element(out, to[i], a, from[i] + at * stride_along(a, dim));
-  }
+bp::Status gathered(bp::In a, Index dim, const Indices& strides, const Checked& indices,
+                    bp::Out out, IndexOf index_of) {
+  const Indices from = places(out.shape(), {strides.data(), strides.size()}), to = places(out);
+  for (std::size_t i = 0; i < to.size(); ++i)
+    if (Index at; indices.at(index_of(i), at))
+      move_element(out, to[i], a, from[i] + at * stride_along(a, dim));
   return bp::ok;
 }
 
 bp::Status gather(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
   const Checked indices(call, index, along(a.shape(), dim).size);
-  return gathered(a, dim, index.shape(), indices, out, [](std::size_t i) { return i; });
+  return gathered(a, dim, strides_without(a, dim), indices, out, [](std::size_t i) { return i; });
 }
 
 bp::Status index_select(bp::Call call, bp::In a, Index dim, bp::In index, bp::Out out) {
   const Checked indices(call, index, along(a.shape(), dim).size);
   const Line line = along(out.shape(), a.ndim() == 0 ? -1 : dim);
-  return gathered(a, dim, out.shape(), indices, out, [&](std::size_t i) {
+  return gathered(a, dim, strides_without(a, dim), indices, out, [&](std::size_t i) {
     const Index which = a.ndim() == 0 ? 0 : static_cast<Index>(i) / line.inner % line.size;
     return static_cast<std::size_t>(which);
   });
@@ -48,15 +46,10 @@ bp::Status index_select(bp::Call call, bp::In a, Index dim, bp::In index, bp::Ou
 
 bp::Status embedding(bp::Call call, bp::In weight, bp::In index, Index, bp::Out out) {
   const Checked indices(call, index, weight.size(0));
-  const Indices to = places(out);
-  const Index width = weight.size(1);
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    Index row;
-    if (!indices.at(i / static_cast<std::size_t>(width), row)) continue;
-    const Index column = static_cast<Index>(i) % width;
-    move_element(out, to[i], weight, row * weight.stride(0) + column * weight.stride(1));
-  }
-  return bp::ok;
+  const auto width = static_cast<std::size_t>(weight.size(1));
+  Indices strides(static_cast<std::size_t>(out.ndim()), 0);
+  strides.back() = weight.stride(1);
+  return gathered(weight, 0, strides, indices, out, [=](std::size_t i) { return i / width; });
 }
 
 bp::Status one_hot(bp::Call call, bp::In a, Index num_classes, bp::Out out) {
