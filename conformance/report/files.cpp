@@ -17,11 +17,10 @@ namespace bp::conform {
 
 void write_whole_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".part";
-  std::FILE* file = std::fopen(temporary.c_str(), "we");
-  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr) good = std::fclose(file) == 0 && good;
-  if (good) good = std::rename(temporary.c_str(), path.c_str()) == 0;
-  if (good) return;
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
+  file.close();
+  if (file.good() && std::rename(temporary.c_str(), path.c_str()) == 0) return;
   const int reason = errno;
   std::remove(temporary.c_str());
   refuse("conform: cannot write {}: {}", path, std::strerror(reason));

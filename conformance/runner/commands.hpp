@@ -62,8 +62,6 @@ int run_selftest(const Options& options);
 // What several of them share.
 // The selection that the options ask for; throws for what is out of range.
 Selection selection_of(const Options& options);
-const char* name(Profile profile);
-Profile profile_from_name(const std::string& name);
 void to_json(Json& json, Profile profile);
 void from_json(const Json& json, Profile& profile);
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Selection, level, profile, filters, seed, shard, num_shards,
@@ -71,12 +69,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Selection, level, profile, filters, seed, sha
 // The device opened and described by a worker.
 Bench bench_of(const Options& options);
 int jobs_of(const Options& options);
-// "conform-acme-0", where a device's reports lie.
-std::string usual_folder(const std::string& device);
-// The folder of a report, made if it is missing; `usual` without --out.
-std::string folder_of(const Options& options, const std::string& usual);
-// The header of a journal, but for "selection", "digest" and "cases".
-Json header_of(const Bench& bench, const Options& options);
 // The journal of a report's folder, or the path itself if it is a file.
 std::string journal_of(const std::string& report);
 

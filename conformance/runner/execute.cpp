@@ -8,19 +8,19 @@
 namespace bp::conform {
 namespace {
 
-using Clock = Channel::Clock;
+using Clock = WorkerProcess::Clock;
+using Got = WorkerProcess::Got;
 
 // The verdict on a worker that gave no answer.
-Verdict judge_silence(Channel::Got got, WorkerProcess& worker, double limit_s) {
+Verdict judge_silence(Got got, WorkerProcess& worker, double limit_s) {
   Verdict verdict;
-  verdict.outcome = got == Channel::Got::late ? Outcome::timeout : Outcome::crash;
+  verdict.outcome = got == Got::late ? Outcome::timeout : Outcome::crash;
   bool killed = false;
-  const std::string how = worker.end(got == Channel::Got::closed ? &killed : nullptr);
-  verdict.why = got == Channel::Got::late ? fmt::format("no answer within {:.3g} s", limit_s)
-                : got == Channel::Got::broken
-                    ? "the worker's answer is broken: something else wrote into it"
-                : killed ? "the worker closed its answers and did not end"
-                         : "the worker ended by " + how;
+  const std::string how = worker.end(got == Got::closed ? &killed : nullptr);
+  verdict.why = got == Got::late     ? fmt::format("no answer within {:.3g} s", limit_s)
+                : got == Got::broken ? "the worker's answer is broken: something else wrote into it"
+                : killed             ? "the worker closed its answers and did not end"
+                                     : "the worker ended by " + how;
   return verdict;
 }
 
@@ -39,8 +39,8 @@ struct Session {
   Executed& out;
   double limit_s;
 
-  bool give_up(Channel::Got got, WorkerProcess& worker, double waited_s) {
-    out.interrupted = got == Channel::Got::interrupted;
+  bool give_up(Got got, WorkerProcess& worker, double waited_s) {
+    out.interrupted = got == Got::interrupted;
     if (!out.interrupted) out.record.verdict = judge_silence(got, worker, waited_s);
     workers.drop(out.lane);
     return false;
@@ -52,15 +52,15 @@ struct Session {
     for (int i = 0; i < most_starts; ++i) {
       WorkerProcess& worker = workers.of_lane(out.lane);
       if (!worker.company.empty()) return &worker;
-      worker.channel().post({{"case", ""}, {"poison", 0}, {"steps", Json::array()}});
+      worker.post({{"case", ""}, {"poison", 0}, {"steps", Json::array()}});
       Json answer;
-      const Channel::Got got = worker.channel().next(answer, Clock::now() + patience_at_start);
-      if (got == Channel::Got::message) return &worker;
+      const Got got = worker.next(answer, Clock::now() + patience_at_start);
+      if (got == Got::message) return &worker;
       const double waited_s = static_cast<double>(patience_at_start.count());
-      if (got == Channel::Got::interrupted) return give_up(got, worker, waited_s), nullptr;
+      if (got == Got::interrupted) return give_up(got, worker, waited_s), nullptr;
       why = judge_silence(got, worker, waited_s).why;
       workers.drop(out.lane);
-      if (got == Channel::Got::late) break;
+      if (got == Got::late) break;
     }
     throw StartFailure(
         fmt::format("conform: no worker of the {} lane starts any more: {}; the records are kept, "
@@ -77,18 +77,18 @@ struct Session {
   }
 
   // One script's answer; where the worker dies, what it told before.
-  Channel::Got next_answer(WorkerProcess& worker, Json& answer) const {
+  Got next_answer(WorkerProcess& worker, Json& answer) const {
     const auto limit =
         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
     const auto deadline = Clock::now() + limit;
     Json told = Json::array();
     for (;;) {
-      const Channel::Got got = worker.channel().next(answer, deadline);
-      if (got == Channel::Got::message && answer.contains("told")) {
+      const Got got = worker.next(answer, deadline);
+      if (got == Got::message && answer.contains("told")) {
         told.push_back(std::move(answer["told"]));
         continue;
       }
-      if (got != Channel::Got::message) answer = {{"steps", std::move(told)}};
+      if (got != Got::message) answer = {{"steps", std::move(told)}};
       return got;
     }
   }
@@ -107,21 +107,21 @@ struct Session {
 
     int posted = 0;
     const auto post = [&] {
-      worker.channel().post(posted == 0 ? first[0] : script_of(trial, posted)), ++posted;
+      worker.post(posted == 0 ? first[0] : script_of(trial, posted)), ++posted;
     };
     while (posted < std::min(2, num_scripts)) post();
     trial.prepare();
     const auto take = [&] {
       Json& answer = answers.emplace_back();
-      const Channel::Got got = next_answer(worker, answer);
-      return got == Channel::Got::message || give_up(got, worker, limit_s);
+      const Got got = next_answer(worker, answer);
+      return got == Got::message || give_up(got, worker, limit_s);
     };
     for (int i = 0; i < num_scripts; ++i) {
       if (!take()) return false;
       if (posted < num_scripts) post();
     }
     if (!trial.asks_again(answers)) return true;
-    worker.channel().post(trial.script(num_scripts - 1));
+    worker.post(trial.script(num_scripts - 1));
     return take();
   }
 
@@ -140,8 +140,6 @@ struct Session {
 
 }  // namespace
 
-Workers::~Workers() = default;
-
 WorkerProcess& Workers::of_lane(const std::string& lane) {
   std::unique_ptr<WorkerProcess>& worker = workers_[lane];
   if (worker != nullptr && static_cast<int>(worker->company.size()) >= renew_after_) {
@@ -150,10 +148,6 @@ WorkerProcess& Workers::of_lane(const std::string& lane) {
   }
   if (worker == nullptr) worker = std::make_unique<WorkerProcess>(bench_.plan, lane);
   return *worker;
-}
-
-void Workers::drop(const std::string& lane) {
-  workers_.erase(lane);
 }
 
 void Workers::finish() {

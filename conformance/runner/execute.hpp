@@ -21,43 +21,6 @@
 
 namespace bp::conform {
 
-// The parent's end of a worker's pipes: frames (protocol/script.hpp) with a limit of time, and never a deadlock when
-// both sides have much to say.
-class Channel {
- public:
-  using Clock = std::chrono::steady_clock;
-  enum class Got : std::uint8_t {
-    message,
-    closed,       // the worker is gone
-    late,         // nothing came until the deadline
-    broken,       // what came is not a message
-    interrupted,  // `stop` was set
-  };
-
-  // Takes both descriptors. `stop`, if given, ends every waiting.
-  Channel(int to_worker, int from_worker, const std::atomic<bool>* stop);
-  ~Channel();
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
-
-  // Sends what the pipe takes now and keeps the rest for `next`.
-  void post(const Json& message);
-  // Throws nothing. What has arrived already is taken even after the deadline.
-  Got next(Json& out, Clock::time_point deadline);
-  // No more scripts: the worker ends by itself.
-  void finish();
-
- private:
-  void flush();
-  bool fill();  // false: the end of the stream
-  bool take(Json& out, bool& broken);
-
-  int to_, from_;
-  const std::atomic<bool>* stop_;
-  std::string outgoing_, incoming_;
-  std::size_t sent_ = 0;
-};
-
 // How workers are started.
 struct WorkerPlan {
   std::string executable;  // empty: this program
@@ -73,28 +36,50 @@ struct StartFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// With pipes for frames (protocol/script.hpp), a limit of time, and never a deadlock when both sides have much to say.
 class WorkerProcess {
  public:
+  using Clock = std::chrono::steady_clock;
+  enum class Got : std::uint8_t {
+    message,
+    closed,       // the worker is gone
+    late,         // nothing came until the deadline
+    broken,       // what came is not a message
+    interrupted,  // the plan's `stop` was set
+  };
+
   // Throws StartFailure if the process cannot be started. `lane`: see worker/worker.hpp.
   WorkerProcess(const WorkerPlan& plan, const std::string& lane);
   // Kills a worker that has not ended.
   ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  Channel& channel() { return *channel_; }
+  // Sends what the pipe takes now and keeps the rest for `next`.
+  void post(const Json& message);
+  // Throws nothing. What has arrived already is taken even after the deadline.
+  Got next(Json& out, Clock::time_point deadline);
   // Kills it if it still runs, and says how it ended, with the last that it wrote to its standard error:
   // "signal 11 (Segmentation fault)", "exit code 3"; `killed` if it was we.
   std::string end(bool* killed = nullptr);
-  // Lets it end by itself, for a moment, so that the plugin's own end runs; false if it had to be killed.
-  bool finish();
+  // Lets it end by itself, for a moment, so that the plugin's own end runs; kills it after that.
+  void finish();
 
   std::vector<Case> company;  // the cases that it has run
 
  private:
+  void close_requests();
+  void flush();
+  bool fill();  // false: the end of the stream
+  bool take(Json& out, bool& broken);
   std::string last_words() const;
 
+  const std::atomic<bool>* stop_;
   pid_t pid_ = -1;
   int errors_ = -1;  // a file in memory: the worker's standard error
-  std::unique_ptr<Channel> channel_;
+  int to_ = -1, from_ = -1;
+  std::string outgoing_, incoming_;
+  std::size_t sent_ = 0;
 };
 
 // A driver's first start can be slow: until a fresh worker has answered its first request.
@@ -120,9 +105,8 @@ class Workers {
  public:
   explicit Workers(const Bench& bench) : Workers(bench, bench.renew_after) {}
   Workers(const Bench& bench, int renew_after) : bench_(bench), renew_after_(renew_after) {}
-  ~Workers();
   WorkerProcess& of_lane(const std::string& lane);
-  void drop(const std::string& lane);
+  void drop(const std::string& lane) { workers_.erase(lane); }
   void finish();
 
  private:

@@ -80,32 +80,25 @@ Record read_record(const Json& line) {
   return record;
 }
 
-struct JournalReader {
-  Run run;
-  std::unordered_map<std::string, std::size_t> places;
-
-  void take(const Json& line) {
-    if (line.contains("run")) {
-      run.header = line["run"];
-      run.subject = read_subject(run.header.at("subject"));
-    } else if (line.contains("case")) {
-      Record record = read_record(line);
-      const auto [place, is_new] = places.try_emplace(record.name, run.records.size());
-      if (is_new) {
-        run.records.push_back(std::move(record));
-      } else {
-        run.doubled.push_back(record.name);
-        run.records[place->second] = std::move(record);
-      }
-    } else if (line.contains("end")) {
-      run.ended = true;
-      run.interrupted = line["end"].value("interrupted", false);
-      run.seconds += line["end"].value("seconds", 0.0);
-    } else if (line.contains("resume")) {
-      run.ended = run.interrupted = false;
-    }
+// `places`: of the records, by name.
+void take_line(const Json& line, Run& run, std::unordered_map<std::string, std::size_t>& places) {
+  if (line.contains("run")) {
+    run.header = line["run"];
+    run.subject = read_subject(run.header.at("subject"));
+  } else if (line.contains("case")) {
+    Record record = read_record(line);
+    const auto [place, is_new] = places.try_emplace(record.name, run.records.size());
+    if (!is_new) run.doubled.push_back(record.name);
+    if (is_new) run.records.emplace_back();
+    run.records[place->second] = std::move(record);
+  } else if (line.contains("end")) {
+    run.ended = true;
+    run.interrupted = line["end"].value("interrupted", false);
+    run.seconds += line["end"].value("seconds", 0.0);
+  } else if (line.contains("resume")) {
+    run.ended = run.interrupted = false;
   }
-};
+}
 
 void cut_torn_line(int file) {
   for (off_t end = lseek(file, 0, SEEK_END); end > 0; --end) {
@@ -154,7 +147,8 @@ void Journal::write(const Record& record) {
 Run read_journal(const std::string& path) {
   std::ifstream stream(path);
   if (!stream) refuse("{}: cannot be read: {}", path, std::strerror(errno));
-  JournalReader reader;
+  Run run;
+  std::unordered_map<std::string, std::size_t> places;
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -170,13 +164,13 @@ Run read_journal(const std::string& path) {
     if (!json.is_object()) fail("not a JSON object");
     if (number == 1 && !json.contains("run")) fail("does not begin with the run");
     try {
-      reader.take(json);
+      take_line(json, run, places);
     } catch (const std::exception& problem) {
       fail(problem.what());
     }
   }
-  if (reader.run.header.is_null()) refuse("{}: an empty journal", path);
-  return std::move(reader.run);
+  if (run.header.is_null()) refuse("{}: an empty journal", path);
+  return run;
 }
 
 // ---- What no single case shows

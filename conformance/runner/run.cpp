@@ -26,13 +26,6 @@
 #include "runner/journal.hpp"
 #include "runner/pool.hpp"
 
-#ifndef BP_VERSION
-#  define BP_VERSION ""
-#endif
-#ifndef BP_THROUGH_FOLDER
-#  define BP_THROUGH_FOLDER ""
-#endif
-
 namespace bp::conform {
 
 // ---- Options
@@ -58,8 +51,6 @@ void parse_shard(const std::string& text, Selection& out) {
   out.num_shards = of;
 }
 
-}  // namespace
-
 const char* name(Profile profile) {
   constexpr const char* names[] = {"quick", "normal", "full"};
   return names[static_cast<int>(profile)];
@@ -70,6 +61,8 @@ Profile profile_from_name(const std::string& text) {
     if (text == name(profile)) return profile;
   refuse("conform: --profile {}: there are quick, normal and full", text);
 }
+
+}  // namespace
 
 Selection selection_of(const Options& options) {
   Selection out = options.selection;
@@ -178,14 +171,14 @@ bool has_journal(const std::string& path) {
   return fs::exists(path, none) && fs::file_size(path, none) > 0;
 }
 
-}  // namespace
-
+// "conform-acme-0", where a device's reports lie.
 std::string usual_folder(const std::string& device) {
   std::string folder = "conform-" + device;
   std::ranges::replace(folder, ':', '-');
   return folder;
 }
 
+// The folder of a report, made if it is missing; `usual` without --out.
 std::string folder_of(const Options& options, const std::string& usual) {
   const std::string folder = options.out.empty() ? usual : options.out;
   std::error_code problem;
@@ -194,6 +187,7 @@ std::string folder_of(const Options& options, const std::string& usual) {
   return folder;
 }
 
+// The header of a journal, but for the cases that are chosen.
 Json header_of(const Bench& bench, const Options& options) {
   return {{"tool", "backplane-conform " BP_VERSION},
           {"subject", to_json(bench.subject)},
@@ -203,6 +197,8 @@ Json header_of(const Bench& bench, const Options& options) {
           {"started", now_seconds()},
           {"host", describe_host()}};
 }
+
+}  // namespace
 
 int run_conform(const Options& options) {
   if (!options.through.empty()) return run_through(options);

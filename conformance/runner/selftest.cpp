@@ -4,10 +4,10 @@
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <thread>
 
 #include <backplane/dispatcher/operator_source.hpp>
@@ -29,44 +29,38 @@ namespace bp::conform {
 
 namespace {
 
-struct Meaning {
-  std::string_view word;
-  const char* family;
-};
+// By family: the values (inputs/values.hpp) and forms that ask for it.
+const std::map<std::string, std::set<std::string>> families_of_axes = {
+    {"2^53", {"big"}},
+    {"alias", {"in_place", "aliased"}},
+    {"async", {"stream"}},
+    {"cancellation", {"cancel"}},
+    {"determinism", {"repeat"}},
+    {"duplicates", {"duplicates"}},
+    {"exact", {"exact", "ties"}},
+    {"gradient", {"grad"}},
+    {"negative", {"error", "too_high", "too_low", "minus_one", "minus_end", "minus_any"}},
+    {"overflow", {"wide", "big"}},
+    {"poison", {"recycled"}},
+    {"special", {"specials", "zeros", "in_turn"}},
+    {"stress", {"repeat", "threads"}},
+    {"ulp", {"wide", "near", "every16"}},
+    {"values", {"wide", "near", "every16", "cancel", "ties", "fading", "midpoints", "powers"}}};
 
-// Of values (inputs/values.hpp).
-constexpr Meaning meanings_of_values[] = {{"specials", "special"},   {"zeros", "special"},
-                                          {"wide", "values"},        {"wide", "overflow"},
-                                          {"near", "values"},        {"every16", "values"},
-                                          {"cancel", "values"},      {"cancel", "cancellation"},
-                                          {"exact", "exact"},        {"big", "2^53"},
-                                          {"big", "overflow"},       {"ties", "values"},
-                                          {"ties", "exact"},         {"duplicates", "duplicates"},
-                                          {"too_high", "negative"},  {"too_low", "negative"},
-                                          {"minus_one", "negative"}, {"minus_end", "negative"},
-                                          {"minus_any", "negative"}, {"wide", "ulp"},
-                                          {"near", "ulp"},           {"every16", "ulp"},
-                                          {"fading", "values"},      {"midpoints", "values"},
-                                          {"powers", "values"},      {"in_turn", "special"}};
-
-constexpr Meaning meanings_of_forms[] = {
-    {"error", "negative"},     {"grad", "gradient"},  {"repeat", "stress"},
-    {"repeat", "determinism"}, {"threads", "stress"}, {"in_place", "alias"},
-    {"aliased", "alias"},      {"stream", "async"},   {"recycled", "poison"}};
-
-// Of sentences that the instruments make (trials/trial.cpp).
-constexpr Meaning meanings_of_sentences[] = {{"wrote outside of its memory", "red zone"},
-                                             {"wrote between the elements", "red zone"},
-                                             {"changed an input", "checksum"},
-                                             {"keeps more than it had", "counters"},
-                                             {"leak", "counters"},
-                                             {"two runs give different", "poison"},
-                                             {"gives other bits each time", "determinism"},
-                                             {"and then says that it cannot", "honesty"},
-                                             {"gave no message", "honesty"},
-                                             {"are on the whole", "bias"},
-                                             {"failed, and changed memory", "negative"},
-                                             {"no longer answers", "isolation"}};
+// By sentence that the instruments make (trials/trial.cpp).
+const std::map<std::string, std::string> families_of_sentences = {
+    {"wrote outside of its memory", "red zone"},
+    {"wrote between the elements", "red zone"},
+    {"changed an input", "checksum"},
+    {"keeps more than it had", "counters"},
+    {"leak", "counters"},
+    {"two runs give different", "poison"},
+    {"gives other bits each time", "determinism"},
+    {"and then says that it cannot", "honesty"},
+    {"gave no message", "honesty"},
+    {"are on the whole", "bias"},
+    {"failed, and changed memory", "negative"},
+    {"no longer answers", "isolation"}};
 
 // What a row's case asks by its shape and by how its tensors lie.
 void add_families_of_axes(const Case& one, std::set<std::string>& families) {
@@ -97,10 +91,8 @@ std::set<std::string> families_of_case(const Case& one) {
     add_families_of_axes(one, families);
     if (is_composite(one)) families.insert("composite");
   }
-  for (const Meaning& meaning : meanings_of_values)
-    if (one.values == meaning.word) families.insert(meaning.family);
-  for (const Meaning& meaning : meanings_of_forms)
-    if (one.form == meaning.word) families.insert(meaning.family);
+  for (const auto& [family, words] : families_of_axes)
+    if (words.contains(one.values) || words.contains(one.form)) families.insert(family);
   return families;
 }
 
@@ -108,8 +100,8 @@ std::set<std::string> families_of_case(const Case& one) {
 std::set<std::string> families_of_kill(const Record& record) {
   std::set<std::string> families = families_of_case(record.one);
   const Verdict& verdict = record.verdict;
-  for (const Meaning& meaning : meanings_of_sentences)
-    if (verdict.why.find(meaning.word) != std::string::npos) families.insert(meaning.family);
+  for (const auto& [sentence, family] : families_of_sentences)
+    if (verdict.why.find(sentence) != std::string::npos) families.insert(family);
   if (verdict.outcome == Outcome::crash || verdict.outcome == Outcome::timeout)
     families.insert("isolation");
   if (verdict.outcome == Outcome::flaky) families.insert({"flaky", "stress"});

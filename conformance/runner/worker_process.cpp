@@ -23,6 +23,17 @@
 namespace bp::conform {
 namespace {
 
+// So that most answers fit into the pipe while the parent still computes what to expect.
+constexpr int pipe_bytes = 1 << 20;
+constexpr std::uint64_t longest_message = std::uint64_t{1} << 33;
+// How soon an interrupt is noticed.
+constexpr int longest_poll_ms = 100;
+
+void prepare_pipe(int file) {
+  fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK);
+  fcntl(file, F_SETPIPE_SZ, pipe_bytes);  // refused to a user who has many pipes: slower, not wrong
+}
+
 // Where a worker finds its descriptors. The first three are for the plugin to write to.
 constexpr int requests_file = 3, answers_file = 4, journal_file = 5;
 
@@ -114,7 +125,7 @@ void own_group(SpawnFiles& files) {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const WorkerPlan& plan, const std::string& lane) {
+WorkerProcess::WorkerProcess(const WorkerPlan& plan, const std::string& lane) : stop_(plan.stop) {
   std::signal(SIGPIPE, SIG_IGN);  // a dead worker is found by the end of its answers
   int requests[2], answers[2];
   make_pipe(requests);
@@ -140,17 +151,23 @@ WorkerProcess::WorkerProcess(const WorkerPlan& plan, const std::string& lane) {
   close(requests[0]);
   close(answers[1]);
   if (journal >= 0) close(journal);
-  channel_ = std::make_unique<Channel>(requests[1], answers[0], plan.stop);
+  prepare_pipe(to_ = requests[1]);
+  prepare_pipe(from_ = answers[0]);
   if (problem == 0) return;
-  pid_ = -1;
-  close(errors_);
+  for (const int file : {errors_, to_, from_}) close(file);
   throw StartFailure(
       fmt::format("conform: cannot start the worker {}: {}", words[0], std::strerror(problem)));
 }
 
 WorkerProcess::~WorkerProcess() {
   end();
-  if (errors_ >= 0) close(errors_);
+  close_requests();
+  for (const int file : {errors_, from_}) close(file);
+}
+
+void WorkerProcess::close_requests() {
+  if (to_ >= 0) close(to_);
+  to_ = -1;
 }
 
 std::string WorkerProcess::last_words() const {
@@ -188,31 +205,27 @@ std::string WorkerProcess::end(bool* killed) {
   return fmt::format("signal {} ({}){}", WTERMSIG(status), strsignal(WTERMSIG(status)), told);
 }
 
-bool WorkerProcess::finish() {
-  channel_->finish();
+void WorkerProcess::finish() {
+  close_requests();  // no more scripts
   constexpr int patience_ms = 2000;
   for (int waited = 0; pid_ >= 0 && waited < patience_ms; ++waited) {
-    if (waitpid(pid_, nullptr, WNOHANG) != 0) {
-      pid_ = -1;
-      return true;
-    }
+    if (waitpid(pid_, nullptr, WNOHANG) != 0) pid_ = -1;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   end();
-  return false;
 }
 
 Subject describe_subject(const WorkerPlan& plan) {
   WorkerProcess worker(plan, "direct");
-  worker.channel().post({{"case", ""}, {"poison", 0}, {"steps", {{{"do", "describe"}}}}});
+  worker.post({{"case", ""}, {"poison", 0}, {"steps", {{{"do", "describe"}}}}});
   Json answer;
-  const auto got = worker.channel().next(answer, Channel::Clock::now() + patience_at_start);
+  const auto got = worker.next(answer, WorkerProcess::Clock::now() + patience_at_start);
   const auto fail = [&](const std::string& why) {
     refuse("conform: device {} cannot be examined: {}", plan.device, why);
   };
-  if (got == Channel::Got::late)
+  if (got == WorkerProcess::Got::late)
     fail(fmt::format("its worker did not answer within {} s", patience_at_start.count()));
-  if (got != Channel::Got::message) fail("its worker ended by " + worker.end());
+  if (got != WorkerProcess::Got::message) fail("its worker ended by " + worker.end());
   if (answer.contains("failed")) fail(answer["failed"].get<std::string>());
   const Json& step = answer.at("steps").at(0);
   if (step.value("code", 0) != 0) fail(step.value("message", "no reason given"));
@@ -221,38 +234,7 @@ Subject describe_subject(const WorkerPlan& plan) {
   return subject;
 }
 
-namespace {
-
-// So that most answers fit into the pipe while the parent still computes what to expect.
-constexpr int pipe_bytes = 1 << 20;
-constexpr std::uint64_t longest_message = std::uint64_t{1} << 33;
-// How soon an interrupt is noticed.
-constexpr int longest_poll_ms = 100;
-
-void prepare_pipe(int file) {
-  fcntl(file, F_SETFL, fcntl(file, F_GETFL) | O_NONBLOCK);
-  fcntl(file, F_SETPIPE_SZ, pipe_bytes);  // refused to a user who has many pipes: slower, not wrong
-}
-
-}  // namespace
-
-Channel::Channel(int to_worker, int from_worker, const std::atomic<bool>* stop)
-    : to_(to_worker), from_(from_worker), stop_(stop) {
-  prepare_pipe(to_);
-  prepare_pipe(from_);
-}
-
-Channel::~Channel() {
-  finish();
-  close(from_);
-}
-
-void Channel::finish() {
-  if (to_ >= 0) close(to_);
-  to_ = -1;
-}
-
-void Channel::post(const Json& message) {
+void WorkerProcess::post(const Json& message) {
   Bytes body;
   append_message(message, body);
   const std::uint64_t bytes = body.size();
@@ -261,19 +243,19 @@ void Channel::post(const Json& message) {
   flush();
 }
 
-void Channel::flush() {
+void WorkerProcess::flush() {
   while (to_ >= 0 && sent_ < outgoing_.size()) {
     const ssize_t count = write(to_, outgoing_.data() + sent_, outgoing_.size() - sent_);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
-    if (count <= 0) return finish();  // the worker is gone; the end of its stream tells
+    if (count <= 0) return close_requests();  // the worker is gone; the end of its stream tells
     sent_ += static_cast<std::size_t>(count);
   }
   outgoing_.clear();
   sent_ = 0;
 }
 
-bool Channel::fill() {
+bool WorkerProcess::fill() {
   char buffer[1 << 16];
   for (;;) {
     const ssize_t count = read(from_, buffer, sizeof buffer);
@@ -285,7 +267,7 @@ bool Channel::fill() {
   }
 }
 
-bool Channel::take(Json& out, bool& broken) {
+bool WorkerProcess::take(Json& out, bool& broken) {
   std::uint64_t bytes = 0;
   if (incoming_.size() < sizeof bytes) return false;
   std::memcpy(&bytes, incoming_.data(), sizeof bytes);
@@ -297,7 +279,7 @@ bool Channel::take(Json& out, bool& broken) {
   return !broken;
 }
 
-Channel::Got Channel::next(Json& out, Clock::time_point deadline) {
+WorkerProcess::Got WorkerProcess::next(Json& out, Clock::time_point deadline) {
   for (bool open = true, first = true;; first = false) {
     bool broken = false;
     if (take(out, broken)) return Got::message;

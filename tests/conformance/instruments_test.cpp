@@ -15,10 +15,10 @@ Json answer_of(const std::string& device, const std::string& file, const std::st
   plan.device = device;
   plan.plugin = BP_TEST_PLUGIN_DIR "/" + file;
   WorkerProcess worker(plan, lane);
-  worker.channel().post({{"case", "instruments"}, {"poison", 0x5a}, {"steps", steps}});
+  worker.post({{"case", "instruments"}, {"poison", 0x5a}, {"steps", steps}});
   Json answer;
-  EXPECT_EQ(worker.channel().next(answer, Channel::Clock::now() + std::chrono::seconds(60)),
-            Channel::Got::message);
+  EXPECT_EQ(worker.next(answer, WorkerProcess::Clock::now() + std::chrono::seconds(60)),
+            WorkerProcess::Got::message);
   return answer;
 }
 
