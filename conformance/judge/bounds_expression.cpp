@@ -215,7 +215,7 @@ bool is_small_float(Dtype dtype) {
 
 // ---- Complex numbers: sums, products and quotients, whose parts round by the size of the whole.
 
-void bound_complex(const Evaluation& all, ExpectedTensor& out, double ulps) {
+void bound_complex(const Evaluation& all, ExpectedTensor& out) {
   const FloatingFormat format = format_of(out.dtype);
   std::vector<double> sizes(out.bound.size() / 2, 0);
   // Sums: the operands' sizes. Products and quotients: the result's.
@@ -236,39 +236,34 @@ void bound_complex(const Evaluation& all, ExpectedTensor& out, double ulps) {
   const std::vector<double> wide = doubles_of(out.wide);
   for (std::size_t e = 0; e < sizes.size(); ++e) {
     const double size = std::hypot(wide[2 * e], wide[2 * e + 1]) + alpha * sizes[e];
-    const double bound = (ulps + 2) * format.ulp(size) + 4 * format.smallest();
+    const double bound = (all.ulps + 2) * format.ulp(size) + 4 * format.smallest();
     // Infinite parts and NaN depend on how a product is written.
     out.bound[2 * e] = out.bound[2 * e + 1] =
         std::isfinite(size) && size < format.overflow() / 4 ? bound : HUGE_VAL;
   }
-  out.rule = fmt::format("{:g} ulp of the absolute value", ulps + 2);
+  out.rule = fmt::format("{:g} ulp of the absolute value", all.ulps + 2);
 }
 
 }  // namespace
 
-void bound_by_ulp(const Evaluation& all, ExpectedTensor& out) {
+void bound_elementwise(const Evaluation& all, ExpectedTensor& out) {
   const FloatingFormat format = format_of(out.dtype);
   const std::vector<double> wide = doubles_of(out.wide);
   out.bound.assign(wide.size(), 0);
-  if (is_complex(out.dtype)) return bound_complex(all, out, all.ulps);
+  if (is_complex(out.dtype)) return bound_complex(all, out);
   // A number of the call that 16 bits cannot hold may have been taken as float32 or been rounded to 16 bits first.
   const double slack = has_number_beyond(all.problem, out.dtype) ? 1 : 0;
   out.ulp = is_small_float(out.dtype) ? 1 + slack : all.ulps;
   for (std::size_t i = 0; i < wide.size(); ++i) out.bound[i] = out.ulp * format.ulp(wide[i]);
   out.rule = fmt::format("{:g} ulp", out.ulp);
-}
+  if (all.kind != RuleKind::expression) return;
 
-void bound_by_expression(const Evaluation& all, ExpectedTensor& out) {
-  bound_by_ulp(all, out);
   const bp_value alpha = argument_value(all.problem, "alpha");
-  const bool is_one_step = alpha.tag == BP_NONE ? num_real_steps(all.op()) < 2
-                                                : Scalar::from_value(alpha).to_complex() == 1.0;
-  out.signed_zero = !is_complex(out.dtype) && is_one_step;
-  if (is_complex(out.dtype) || num_real_steps(all.op()) < 2) return;
+  out.signed_zero = alpha.tag == BP_NONE ? num_real_steps(all.op()) < 2
+                                         : Scalar::from_value(alpha).to_complex() == 1.0;
+  if (num_real_steps(all.op()) < 2) return;
   Steps steps(all, out);
   const double rounding = is_small_float(out.dtype) ? 0.5 : 0;
-  const FloatingFormat format = format_of(out.dtype);
-  const std::vector<double> wide = doubles_of(out.wide);
   for (std::size_t i = 0; i < out.bound.size(); ++i)
     out.bound[i] = std::max(out.bound[i], steps.evaluate(i).error + rounding * format.ulp(wide[i]));
   out.rule += ", or what rounding each step of the expression makes";

@@ -206,8 +206,8 @@ using Evaluate = std::function<std::vector<Tensor>(const Change& change)>;
 
 // Each fills in `bound` and `rule` (and what else a comparison needs) of result `r`, whose dtype, shape and wide values
 // are there.
-void bound_by_ulp(const Evaluation& all, ExpectedTensor& out);
-void bound_by_expression(const Evaluation& all, ExpectedTensor& out);
+void bound_elementwise(const Evaluation& all,
+                       ExpectedTensor& out);  // by ulps, or by the expression's steps
 // Rows of real numbers (Operator::decompose_complex) on complex ones: by their expression and C's functions; its value, and
 // its bound.
 bool is_complex_function(const Problem& problem);

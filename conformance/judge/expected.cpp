@@ -116,12 +116,7 @@ void set_bounds(const Evaluation& all, Expected& expected) {
   if (all.kind == RuleKind::conditioned) return bound_with_written(all, expected);
   for (ExpectedTensor& each : out) {
     if (!has_fractions(each.dtype)) continue;
-    if (all.kind == RuleKind::functions)
-      bound_complex_function(all, each);
-    else if (all.kind == RuleKind::expression)
-      bound_by_expression(all, each);
-    else
-      bound_by_ulp(all, each);
+    (all.kind == RuleKind::functions ? bound_complex_function : bound_elementwise)(all, each);
   }
 }
 

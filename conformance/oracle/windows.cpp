@@ -68,24 +68,23 @@ Windows windows_over(bp::Ints shape, const Size& kernel, bp::Ints stride, bp::In
 
 // ---- Convolutions
 
-// Calls visit(position in a, position in weight, position in out) for each product of a convolution of `batch` images.
-struct Channels {
-  Index batch, from, to, groups;
-};
+// Calls visit(position in large, position in the weight, position in small) for each product of a convolution from one to the
+// other.
 template <class Visit>
-void each_product(const Channels& c, const Windows& windows, const Size& results, Visit visit) {
-  const Index from = c.from / c.groups, to = c.to / c.groups;  // of a group
+void each_product(const bp::AnyTensor& large, const bp::AnyTensor& small, const Windows& windows,
+                  Index groups, Visit visit) {
+  const Index from = large.size(1) / groups, to = small.size(1) / groups;  // of a group
+  const Size results = behind_channels(small.shape());
   const Index plane = count(windows.plane), kernel = count(windows.kernel), all = count(results);
-  for (Index n = 0; n < c.batch; ++n)
-    for (Index g = 0; g < c.groups; ++g)
-      for (Index o = g * to; o < (g + 1) * to; ++o)
-        for (Index i = 0; i < from; ++i)
-          each(results, [&](Index at, const Size& w) {
-            windows.each_inside(w, [&](Index place, Index tap) {
-              visit((n * c.from + g * from + i) * plane + place, (o * from + i) * kernel + tap,
-                    (n * c.to + o) * all + at);
-            });
+  for (Index n = 0; n < large.size(0); ++n)
+    for (Index o = 0; o < groups * to; ++o)
+      for (Index i = 0; i < from; ++i)
+        each(results, [&](Index at, const Size& w) {
+          windows.each_inside(w, [&](Index place, Index tap) {
+            visit((n * groups * from + o / to * from + i) * plane + place,
+                  (o * from + i) * kernel + tap, (n * groups * to + o) * all + at);
           });
+        });
 }
 
 bp::Status convolution(bp::Stream, bp::In a, bp::In weight, std::optional<bp::In> bias,
@@ -96,7 +95,6 @@ bp::Status convolution(bp::Stream, bp::In a, bp::In weight, std::optional<bp::In
   const bp::AnyTensor& small = transposed ? static_cast<const bp::AnyTensor&>(a) : out;
   const Windows windows =
       windows_over(large.shape(), behind_channels(weight.shape()), stride, padding, dilation);
-  const Channels channels{a.size(0), large.size(1), small.size(1), groups};
   in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::vector<T> input = read<T>(a), kernels = read<T>(weight);
@@ -106,7 +104,7 @@ bp::Status convolution(bp::Stream, bp::In a, bp::In weight, std::optional<bp::In
       const Index plane = count(behind_channels(out.shape()));
       for (Index i = 0; i < out.numel(); ++i) at(result, i) = at(start, i / plane % out.size(1));
     }
-    each_product(channels, windows, behind_channels(small.shape()),
+    each_product(large, small, windows, groups,
                  [&](Index of_large, Index of_weight, Index of_small) {
                    if (transposed)
                      at(result, of_large) += product(at(input, of_small), at(kernels, of_weight));
@@ -123,15 +121,13 @@ bp::Status convolution_backward_weight(bp::Stream, bp::In grad, bp::In a, bp::In
                                        Index groups, bp::Out out) {
   const Windows windows =
       windows_over(a.shape(), behind_channels(weight_size), stride, padding, dilation);
-  const Channels channels{a.size(0), a.size(1), grad.size(1), groups};
   in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::vector<T> input = read<T>(a), gradient = read<T>(grad);
     std::vector<T> result = room_for<T>(out);
-    each_product(channels, windows, behind_channels(grad.shape()),
-                 [&](Index of_a, Index of_weight, Index of_grad) {
-                   at(result, of_weight) += product(at(gradient, of_grad), at(input, of_a));
-                 });
+    each_product(a, grad, windows, groups, [&](Index of_a, Index of_weight, Index of_grad) {
+      at(result, of_weight) += product(at(gradient, of_grad), at(input, of_a));
+    });
     write(out, result);
   });
   return bp::ok;
