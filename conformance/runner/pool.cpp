@@ -4,6 +4,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <fmt/format.h>
 #include <map>
@@ -60,14 +61,14 @@ std::string text_of_seconds(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::size_t total, Shows shows, Json header, std::FILE* to)
-    : total_(total), shows_(shows), terminal_(shows == Shows::all && isatty(fileno(to)) != 0),
-      header_(std::move(header)), to_(to) {
+Progress::Progress(std::size_t total, Shows shows, Json header)
+    : total_(total), shows_(shows), terminal_(shows == Shows::all && isatty(STDERR_FILENO) != 0),
+      header_(std::move(header)) {
   if (!terminal_) printed_ = start_;
 }
 
 Progress::~Progress() {
-  if (terminal_) std::fputs(clear_line, to_);
+  if (terminal_) std::fputs(clear_line, stderr);
 }
 
 double Progress::seconds() const {
@@ -78,14 +79,13 @@ void Progress::take(const Record& record) {
   const std::scoped_lock guard(lock_);
   ++done_;
   if (!is_failure(record.verdict.outcome)) return;
-  ++failures_;
-  if (shows_ == Shows::nothing || ++shown_failures_ > most_shown_failures) return;
-  fmt::print(to_, "{}{:<8}{}: {}\n", terminal_ ? clear_line : "", name(record.verdict.outcome),
+  if (++failures_ > most_shown_failures || shows_ == Shows::nothing) return;
+  fmt::print(stderr, "{}{:<8}{}: {}\n", terminal_ ? clear_line : "", name(record.verdict.outcome),
              record.name, record.verdict.why);
-  if (!header_.is_null()) fmt::print(to_, "        {}\n", repeating_command(record.name, header_));
-  if (shown_failures_ == most_shown_failures)
-    fmt::print(to_, "further failures are in the report only\n");
-  std::fflush(to_);
+  if (!header_.is_null())
+    fmt::print(stderr, "        {}\n", repeating_command(record.name, header_));
+  if (failures_ == most_shown_failures)
+    fmt::print(stderr, "further failures are in the report only\n");
 }
 
 std::string Progress::line() const {
@@ -101,8 +101,7 @@ void Progress::tick() {
   const auto now = Clock::now();
   if (now - printed_ < (terminal_ ? every_on_terminal : every_in_a_file)) return;
   printed_ = now;
-  fmt::print(to_, "{}{}{}", terminal_ ? clear_line : "", line(), terminal_ ? "" : "\n");
-  std::fflush(to_);
+  fmt::print(stderr, "{}{}{}", terminal_ ? clear_line : "", line(), terminal_ ? "" : "\n");
 }
 
 // ---- After a failure: is it the case's own, its company's, or chance? What a record finally says

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -28,8 +27,8 @@ class InterruptGuard {
 class Progress {
  public:
   enum class Shows : std::uint8_t { nothing, failures, all };
-  // `header`: the run's, for the commands that repeat a failure.
-  Progress(std::size_t total, Shows shows, Json header = {}, std::FILE* to = stderr);
+  // On the standard error. `header`: the run's, for the commands that repeat a failure.
+  Progress(std::size_t total, Shows shows, Json header = {});
   ~Progress();
 
   void take(const Record& record);  // threads: any
@@ -46,10 +45,9 @@ class Progress {
   const Shows shows_;
   const bool terminal_;
   const Json header_;
-  std::FILE* const to_;
   const Clock::time_point start_ = Clock::now();
   Clock::time_point printed_{};
-  std::size_t done_ = 0, failures_ = 0, shown_failures_ = 0;
+  std::size_t done_ = 0, failures_ = 0;
 };
 
 // Runs all cases with `jobs` threads, each with workers of its own, and hands every settled record to `sink` (one at a
