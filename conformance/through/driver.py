@@ -17,9 +17,13 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections import deque
 
-SUITES = {"pytorch": "samples", "onnx": "nodes"}
+SUITES = {  # module, title, what it needs
+    "pytorch": ("samples", "PyTorch's samples", "torch backplane-torch numpy expecttest scipy"),
+    "onnx": ("nodes", "ONNX's node tests", "onnx onnxruntime backplane-onnxruntime numpy"),
+}
 
 
 class Process:
@@ -153,12 +157,18 @@ def main():
     def tell(message):
         out.write(json.dumps(message) + "\n")
 
-    suite = importlib.import_module(SUITES[options.suite])
+    module, title, needs = SUITES[options.suite]
+    if options.suite == "pytorch":  # which reads them when it is imported
+        os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+        os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # asks no driver that a fork could not use
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+    warnings.simplefilter("ignore")
     try:
+        suite = importlib.import_module(module)
         suite.load()
     except ImportError as error:
-        install = f"{sys.executable} -m pip install {' '.join(suite.NEEDS)}"
-        tell({"missing": f"{sys.executable} cannot run {suite.TITLE} ({error}); install what they need: {install}; or name another Python with --python"})
+        install = f"{sys.executable} -m pip install {needs}"
+        tell({"missing": f"{sys.executable} cannot run {title} ({error}); install what they need: {install}; or name another Python with --python"})
         return 2
     problem = problem_of_device(suite, options.device)
     if problem:

@@ -4,27 +4,26 @@
 A case is a node test of an operator: onnx:Softmax/softmax_axis_0. Results are right within ONNX's own tolerance, or 1e-6 of the largest element;
 of 16-bit numbers within 2e-3, bfloat16 1e-2."""
 
+import ctypes
+import importlib.util
 import os
 import re
-import warnings
 
-TITLE = "ONNX's node tests"
-NEEDS = ["onnx", "onnxruntime", "backplane-onnxruntime", "numpy"]
+import onnx  # named first where nothing is installed
+import numpy
+import onnxruntime
+from onnx.backend.test.case.node import collect_testcases
+
 os.environ.setdefault("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
 _found = {}
 
 
 def all_cases():
-    from onnx.backend.test.case.node import collect_testcases
-
     return sorted(collect_testcases(None), key=lambda case: case.name)
 
 
 def array_of(value):
     """A value of a case as NumPy has it."""
-    import numpy
-    import onnx
-
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else numpy.asarray(value)
 
 
@@ -35,10 +34,6 @@ def is_foreign(dtype):
 
 def value_of(array):
     """An OrtValue."""
-    import numpy
-    import onnx
-    import onnxruntime
-
     if not is_foreign(array.dtype):
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
     words = numpy.ascontiguousarray(array).view({1: numpy.uint8, 2: numpy.uint16}[array.dtype.itemsize])
@@ -48,10 +43,6 @@ def value_of(array):
 
 def read_value(value, like):
     """An OrtValue's numbers; `like` says of which dtype they are, where NumPy itself has none."""
-    import ctypes
-
-    import numpy
-
     if not is_foreign(like.dtype):
         return value.numpy()
     count = int(numpy.prod(value.shape()))
@@ -60,8 +51,6 @@ def read_value(value, like):
 
 
 def is_close(actual, expected, rtol, atol):
-    import numpy
-
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return f"{actual.dtype}{list(actual.shape)} in place of {expected.dtype}{list(expected.shape)}"
     if expected.dtype.kind not in "fc" and not is_foreign(expected.dtype):
@@ -80,7 +69,6 @@ def is_close(actual, expected, rtol, atol):
 def run_case(case, device):
     """(verdict, reason)"""
     import backplane_onnxruntime
-    import onnxruntime
 
     model = case.model
     options = onnxruntime.SessionOptions()
@@ -114,22 +102,13 @@ def run_case(case, device):
 
 
 def load():
-    """Imports all that needs no device: a process that is forked afterwards opens it. Raises ImportError."""
-    import importlib.util
-
-    warnings.filterwarnings("ignore")
-    import onnx  # noqa: F401
-    import onnxruntime  # noqa: F401
-
+    """Finds all that needs no device: a process that is forked afterwards opens it. Raises ImportError."""
     if importlib.util.find_spec("backplane_onnxruntime") is None:
         raise ImportError("No module named 'backplane_onnxruntime'")
     _found["cases"] = all_cases()
 
 
 def versions():
-    import onnx
-    import onnxruntime
-
     return {"onnx": onnx.__version__, "onnxruntime": onnxruntime.__version__}
 
 

@@ -2,10 +2,12 @@
 
 A case is an operator in a dtype, forward or backward: pytorch:nn.functional.gelu[f32], pytorch:nn.functional.gelu[f32]/backward."""
 
-import os
+import importlib.util
 
-TITLE = "PyTorch's samples"
-NEEDS = ["torch", "backplane-torch", "numpy", "expecttest", "scipy"]
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as tree
+
 SHORT = {"float32": "f32", "float64": "f64", "int64": "i64", "bool": "bool", "bfloat16": "bf16"}
 MORE = {"float16": "f16", "int8": "i8", "int16": "i16", "int32": "i32", "uint8": "u8", "complex64": "c64"}
 # By profile: dtypes, those with derivatives, samples.
@@ -40,11 +42,9 @@ OWN_ERRORS = 4
 PYTORCH_IS_OFF = {f"special.bessel_{kind}": 1e-6 for kind in ("j0", "j1", "y0", "y1")}
 
 
-def close(torch, ours, theirs, dtype, is_norm=False, allowance=0.0):
+def close(ours, theirs, dtype, is_norm=False, allowance=0.0):
     """Raises where they are not. `allowance` is added to `atol`. Floating results may differ by `rtol` of each element and `atol` of the largest (of 1 at least): an
     element that is small beside others is held to no more than these, since sums of large terms lose what they lose."""
-    from torch.utils import _pytree as tree
-
     ours, theirs = tree.tree_leaves(ours), tree.tree_leaves(theirs)
     if len(ours) != len(theirs):
         raise AssertionError(f"{len(ours)} results and not {len(theirs)}")
@@ -63,9 +63,7 @@ def close(torch, ours, theirs, dtype, is_norm=False, allowance=0.0):
             raise AssertionError(f"{ours_part} and not {theirs_part}")
 
 
-def moved(torch, value, device):
-    from torch.utils import _pytree as tree
-
+def moved(value, device):
     def move(leaf):
         if isinstance(leaf, torch.Tensor):
             return leaf.detach().to(device).requires_grad_(leaf.requires_grad)
@@ -75,9 +73,7 @@ def moved(torch, value, device):
     return tree.tree_map(move, value)
 
 
-def widened(torch, value):
-    from torch.utils import _pytree as tree
-
+def widened(value):
     wider = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64, torch.complex64: torch.complex128}
 
     def widen(leaf):
@@ -88,11 +84,9 @@ def widened(torch, value):
     return tree.tree_map(widen, value)
 
 
-def without_own_errors(torch, ours, theirs, exact):
+def without_own_errors(ours, theirs, exact):
     """`theirs`, PyTorch's results, with our elements where these are nearer to `exact`, PyTorch's in float64: such a difference is its error.
     What is left to compare is where we are further away."""
-    from torch.utils import _pytree as tree
-
     def distance(part, exact_part):
         same = (part == exact_part) | (part.isnan() & exact_part.isnan())  # infinities, too
         return (part - exact_part).abs().nan_to_num(float("inf"), float("inf")).masked_fill(same, 0)
@@ -108,19 +102,17 @@ def without_own_errors(torch, ours, theirs, exact):
     return [nearer(*each) for each in zip(*parts)] if len({len(each) for each in parts}) == 1 else theirs
 
 
-def greatest_error(torch, theirs, exact):
+def greatest_error(theirs, exact):
     """How far PyTorch's results are from those in float64, where both are finite."""
-    from torch.utils import _pytree as tree
-
     pairs = zip(tree.tree_leaves(theirs), tree.tree_leaves(exact))
     errors = [(part.detach() - truth.detach()).abs().nan_to_num(0, 0, 0) for part, truth in pairs if part.numel()]
     return max((error.max().item() for error in errors), default=0.0)
 
 
-def allowance_for(torch, op, backward, expected, exact):
+def allowance_for(op, backward, expected, exact):
     """What our results may differ by besides, because of PyTorch's own errors."""
     if backward and op.name in COARSE_DERIVATIVES:
-        return OWN_ERRORS * greatest_error(torch, expected, exact)
+        return OWN_ERRORS * greatest_error(expected, exact)
     return PYTORCH_IS_OFF.get(op.name, 0.0)
 
 
@@ -133,9 +125,7 @@ def values_of(op, result, arguments):
     return values.gather(dim, result) if values.dim() else values
 
 
-def gradients(torch, result, inputs):
-    from torch.utils import _pytree as tree
-
+def gradients(result, inputs):
     outputs = [leaf for leaf in tree.tree_leaves(result) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     leaves = [leaf for leaf in tree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     if not outputs or not leaves:
@@ -148,19 +138,19 @@ def gradients(torch, result, inputs):
     return [torch.zeros(()) if gradient is None else gradient for gradient in found]
 
 
-def in_float64(torch, op, arguments, backward):
+def in_float64(op, arguments, backward):
     """What PyTorch's CPU computes of the same sample in float64; [] where it does not."""
-    wide = widened(torch, arguments)
+    wide = widened(arguments)
     try:
         result = op.op(wide[0], *wide[1], **wide[2])
         if backward:
-            return gradients(torch, result, wide)
+            return gradients(result, wide)
         return values_of(op, result, wide) if op.name in TIES else result
     except Exception:  # noqa: BLE001 float64 is only asked whose error it is
         return []
 
 
-def try_operator(torch, bridge, op, dtype, device, backward, most=MAX_SAMPLES):
+def try_operator(bridge, op, dtype, device, backward, most=MAX_SAMPLES):
     """(samples, wrong samples with their errors, operators of PyTorch's CPU, operators of Backplane's host)."""
     wrong, count, host = [], 0, set()
     bridge.reset_cpu_calls()
@@ -172,10 +162,10 @@ def try_operator(torch, bridge, op, dtype, device, backward, most=MAX_SAMPLES):
             continue
         arguments = (sample.input, sample.args, sample.kwargs)
         try:
-            ours_arguments = moved(torch, arguments, device)
+            ours_arguments = moved(arguments, device)
             expected = op.op(sample.input, *sample.args, **sample.kwargs)
             if backward:
-                expected = gradients(torch, expected, arguments)
+                expected = gradients(expected, arguments)
         except Exception:  # noqa: BLE001 what PyTorch's CPU does not do is not asked of us
             continue
         count += 1
@@ -183,16 +173,16 @@ def try_operator(torch, bridge, op, dtype, device, backward, most=MAX_SAMPLES):
         try:
             result = op.op(ours_arguments[0], *ours_arguments[1], **ours_arguments[2])
             if backward:
-                result = gradients(torch, result, ours_arguments)
+                result = gradients(result, ours_arguments)
             host.update(bridge.host_calls())
             if op.name in TIES and not backward:
                 result, expected = values_of(op, result, ours_arguments), values_of(op, expected, arguments)
             try:
-                close(torch, result, expected, dtype, "norm" in op.name)
+                close(result, expected, dtype, "norm" in op.name)
             except AssertionError:
-                exact = in_float64(torch, op, arguments, backward)
-                allowance = allowance_for(torch, op, backward, expected, exact)
-                close(torch, result, without_own_errors(torch, result, expected, exact), dtype, "norm" in op.name, allowance)
+                exact = in_float64(op, arguments, backward)
+                allowance = allowance_for(op, backward, expected, exact)
+                close(result, without_own_errors(result, expected, exact), dtype, "norm" in op.name, allowance)
         except Exception as error:  # noqa: BLE001
             wrong.append(f"{type(error).__name__}: {str(error)[:300]}")
     return count, wrong, sorted(bridge.cpu_calls()), sorted(host)
@@ -202,26 +192,13 @@ LACKS_DTYPE = "NotImplementedError: backplane: no tensors of dtype"
 
 
 def load():
-    """Imports all that needs no device: a process that is forked afterwards opens it. Raises ImportError."""
-    import importlib.util
-    import warnings
-
-    os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")  # asks no driver that a fork could not use
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    import torch
-    from torch.testing._internal.common_methods_invocations import op_db
-
+    """Finds all that needs no device: a process that is forked afterwards opens it. Raises ImportError."""
     if importlib.util.find_spec("backplane_torch") is None:
         raise ImportError("No module named 'backplane_torch'")
-    warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    _found["operators"] = op_db
 
 
 def versions():
-    import torch
-
     return {"torch": torch.__version__}
 
 
@@ -239,11 +216,9 @@ def problem_of(device):
 
 def cases(profile):
     """[(operator, its cases)], which `run` then takes."""
-    import torch
-
     dtypes, derivatives, most = PROFILES[profile]
     groups = []
-    for op in _found["operators"]:
+    for op in op_db:
         if not is_compared(op.name, op.variant_test_name):
             continue
         name = op.name + ("." if op.variant_test_name else "") + op.variant_test_name
@@ -259,13 +234,11 @@ def cases(profile):
 
 
 def run(case, device):
-    import torch
-
     import backplane_torch
 
     op, dtype, backward, most = _found[case]
     place = f"backplane:{backplane_torch.devices().index(device)}"
-    count, wrong, cpu, host = try_operator(torch, backplane_torch, op, getattr(torch, dtype), place, backward, most)
+    count, wrong, cpu, host = try_operator(backplane_torch, op, getattr(torch, dtype), place, backward, most)
     if wrong and all(LACKS_DTYPE in each for each in wrong):  # no plugin can have it
         return {"outcome": "unsupported", "why": wrong[0]}
     if wrong:

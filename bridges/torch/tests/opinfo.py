@@ -38,7 +38,7 @@ def worker(options):
         known = op.dtypes if not options.backward else (op.backward_dtypes if op.supports_autograd else ())
         if dtype in known:
             answer["samples"], answer["wrong"], answer["cpu"], _ = try_operator(
-                torch, backplane_torch, op, dtype, options.device, options.backward
+                backplane_torch, op, dtype, options.device, options.backward
             )
         print(json.dumps(answer), flush=True)
 

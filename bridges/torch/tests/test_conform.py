@@ -62,16 +62,16 @@ def test_float64_says_whose_error_a_difference_is():
     from samples import without_own_errors
 
     def left(ours, theirs, exact):
-        return without_own_errors(torch, torch.tensor(ours), torch.tensor(theirs), torch.tensor(exact, dtype=torch.float64))[0].tolist()
+        return without_own_errors(torch.tensor(ours), torch.tensor(theirs), torch.tensor(exact, dtype=torch.float64))[0].tolist()
 
     nan, inf = float("nan"), float("inf")
     assert left([1.0, 2.0], [1.0, 2.5], [1.0, 2.0]) == [1, 2]
     assert left([1.0, 3.0], [nan, 2.0], [1.0, 2.0]) == [1, 2]  # our second element stays wrong, whatever PyTorch's first one is
     assert left([nan, inf], [1.0, 2.0], [1.0, -inf]) == [1, 2]
     assert left([nan], [1.0], [nan]) != [1]
-    shapes = without_own_errors(torch, torch.ones(2), torch.zeros(3), torch.ones(3, dtype=torch.float64))
+    shapes = without_own_errors(torch.ones(2), torch.zeros(3), torch.ones(3, dtype=torch.float64))
     assert shapes[0].tolist() == [0, 0, 0]
-    assert without_own_errors(torch, torch.ones(2), torch.zeros(2), []).tolist() == [0, 0]
+    assert without_own_errors(torch.ones(2), torch.zeros(2), []).tolist() == [0, 0]
 
 
 def test_what_pytorch_itself_computes_coarsely_is_no_fault_of_a_device(tmp_path):
@@ -83,15 +83,15 @@ def test_what_pytorch_itself_computes_coarsely_is_no_fault_of_a_device(tmp_path)
     from samples import PYTORCH_IS_OFF, close, greatest_error
 
     exact = torch.tensor([1.0, 2.0, float("inf")], dtype=torch.float64)
-    own = greatest_error(torch, torch.tensor([1.25, 2.0, 3.0]), exact)
+    own = greatest_error(torch.tensor([1.25, 2.0, 3.0]), exact)
     assert own == 0.25  # an infinity that it lacks is not a measure of anything
-    close(torch, torch.tensor([1.0, 2.9]), torch.tensor([1.0, 2.0]), torch.float32, allowance=4 * own)
+    close(torch.tensor([1.0, 2.9]), torch.tensor([1.0, 2.0]), torch.float32, allowance=4 * own)
     wrong = torch.tensor([-0.033781313 + 1e-5], dtype=torch.float64)  # beyond what PyTorch's own is off
     with pytest.raises(AssertionError):
-        close(torch, wrong, torch.tensor([-0.033781502], dtype=torch.float64), torch.float64, allowance=PYTORCH_IS_OFF["special.bessel_j0"])
+        close(wrong, torch.tensor([-0.033781502], dtype=torch.float64), torch.float64, allowance=PYTORCH_IS_OFF["special.bessel_j0"])
     for allowance in (0.0, 3 * own):
         with pytest.raises(AssertionError):
-            close(torch, torch.tensor([1.0, 2.9]), torch.tensor([1.0, 2.0]), torch.float32, allowance=allowance)
+            close(torch.tensor([1.0, 2.9]), torch.tensor([1.0, 2.0]), torch.float32, allowance=allowance)
 
 
 def test_what_ends_its_process_is_named_and_the_run_goes_on(tmp_path):

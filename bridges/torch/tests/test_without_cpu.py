@@ -23,7 +23,7 @@ def test_samples_are_right_without_the_cpu(name, backward, strict):
     op = next(each for each in op_db if each.name == name)
     if backward and not op.supports_autograd:
         pytest.skip("it has no derivative")
-    count, wrong, cpu, _ = try_operator(torch, backplane_torch, op, torch.float64, "backplane:0", backward, 8)
+    count, wrong, cpu, _ = try_operator(backplane_torch, op, torch.float64, "backplane:0", backward, 8)
     assert count and not wrong and not cpu, (wrong[:1], cpu)
 
 
