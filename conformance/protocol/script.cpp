@@ -78,12 +78,6 @@ Json core_arguments(const Problem& problem, int first) {
   return arguments_json(problem, [&](int tensor) { return Json(first + tensor); });
 }
 
-Json direct_arguments(const Problem& problem, int first) {
-  return arguments_json(problem, [&](int tensor) {
-    return direct_tensor(problem.tensors.at(static_cast<std::size_t>(tensor)), first + tensor);
-  });
-}
-
 Json row_step(const Problem& problem, int first_result) {
   Json results = Json::array();
   const std::size_t num_results = count_results(problem);
@@ -138,9 +132,13 @@ void add_memory(Json& steps, const Laid& laid, int object, bool writes) {
 
 Json call_step(const Problem& problem, const std::vector<Laid>& outputs,
                const std::vector<int>& objects, int first_tensor) {
+  const auto tensor_json = [&](int tensor) {
+    return direct_tensor(problem.tensors.at(static_cast<std::size_t>(tensor)),
+                         first_tensor + tensor);
+  };
   Json step = {{"do", "call"},
                {"op", problem.op->name()},
-               {"args", direct_arguments(problem, first_tensor)},
+               {"args", arguments_json(problem, tensor_json)},
                {"outputs", Json::array()}};
   for (std::size_t i = 0; i < outputs.size(); ++i)
     step["outputs"].push_back(direct_tensor(outputs[i], objects.at(i)));
@@ -171,25 +169,27 @@ bp_value read_value(const Json& json, ArgumentLists& lists, const bp_value& devi
   if (kind == "b") return value_of(content.get<bool>());
   if (kind == "dtype") return value_of(dtype_from_name(content.get_ref<const std::string&>()));
   if (kind == "device") return device;
-  if (kind == "s")
-    return pointing_to(BP_STRING, lists.strings.emplace_back(content.get<std::string>()));
-  if (kind == "ints")
-    return pointing_to(BP_INT_LIST, lists.ints.emplace_back(content.get<Sizes>()));
-  if (kind == "doubles" || kind == "z") {
-    made =
-        pointing_to(BP_DOUBLE_LIST, lists.doubles.emplace_back(content.get<std::vector<double>>()));
-    if (kind == "z") made.tag = BP_COMPLEX, made.aux = 0;
-    return made;
-  }
-  if (kind == "tensor") {
+  const auto kept = [&](std::uint32_t tag, auto& lists_of_type) {
+    content.get_to(lists_of_type.emplace_back());
+    return pointing_to(tag, lists_of_type.back());
+  };
+  if (kind == "s") return kept(BP_STRING, lists.strings);
+  if (kind == "ints") return kept(BP_INT_LIST, lists.ints);
+  if (kind == "doubles") return kept(BP_DOUBLE_LIST, lists.doubles);
+  if (kind == "z") {
+    made = kept(BP_COMPLEX, lists.doubles);
+    made.aux = 0;
+  } else if (kind == "tensor") {
     made.tag = BP_TENSOR;
     made.u.tensor = tensor_of(content);
-    return made;
+  } else if (kind == "tensors") {
+    auto& list = lists.tensors.emplace_back();
+    for (const Json& each : content) list.push_back(each.is_null() ? nullptr : tensor_of(each));
+    made = pointing_to(BP_TENSOR_LIST, list);
+  } else {
+    refuse("script: '{}' is not a kind of value", kind);
   }
-  if (kind != "tensors") refuse("script: '{}' is not a kind of value", kind);
-  auto& list = lists.tensors.emplace_back();
-  for (const Json& each : content) list.push_back(each.is_null() ? nullptr : tensor_of(each));
-  return pointing_to(BP_TENSOR_LIST, list);
+  return made;
 }
 
 namespace {
@@ -197,24 +197,12 @@ namespace {
 // No script is near it: a longer frame is garbage, from a worker that wrote into the pipe by itself.
 constexpr std::uint64_t longest_frame = std::uint64_t{1} << 32;
 
-bool write_all(int file, const void* data, std::size_t bytes) {
-  const auto* from = static_cast<const char*>(data);
-  while (bytes != 0) {
-    const ssize_t count = write(file, from, bytes);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    from += count;
-    bytes -= static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
-// How many were read: fewer only at the end of the stream.
-std::size_t read_all(int file, void* data, std::size_t bytes) {
-  auto* to = static_cast<char*>(data);
+// How many bytes `go`, which is read or write, has passed on: fewer only at the end of the stream.
+template <class Data>
+std::size_t pass(ssize_t (*go)(int, Data*, std::size_t), int file, void* data, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
-    const ssize_t count = read(file, to + done, bytes - done);
+    const ssize_t count = go(file, static_cast<std::uint8_t*>(data) + done, bytes - done);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     done += static_cast<std::size_t>(count);
@@ -255,15 +243,6 @@ class ShallowBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
   int depth_ = 0;
 };
 
-bool read_cbor(const std::uint8_t* begin, std::size_t size, Json& out) {
-  try {
-    ShallowBuilder builder(out);
-    return Json::sax_parse(begin, begin + size, &builder, Json::input_format_t::cbor);
-  } catch (const Json::exception&) {  // a size that no container has
-    return false;
-  }
-}
-
 // The binary values of a light message, in the order in which lightened met them.
 void find_binaries(Json& light, std::vector<Json::binary_t*>& found) {
   if (light.is_binary()) found.push_back(&light.get_binary());
@@ -288,25 +267,28 @@ void append_message(const Json& message, Bytes& frame) {
 
 bool read_message(const std::uint8_t* begin, std::size_t size, Json& out) {
   std::uint64_t count = 0;
+  const auto advance = [&](std::size_t bytes) { begin += bytes, size -= bytes; };
   if (size < sizeof count) return false;
   std::memcpy(&count, begin, sizeof count);
-  begin += sizeof count, size -= sizeof count;
+  advance(sizeof count);
   if (count > size) return false;
-  Json all;
-  if (!read_cbor(begin, count, all)) return false;
-  begin += count, size -= count;
-  if (!all.is_object() || !all.contains("message") || !all.contains("sizes")) return false;
-  out = std::move(all["message"]);
-  std::vector<Json::binary_t*> binaries;
-  find_binaries(out, binaries);
-  const Json& sizes = all["sizes"];
-  if (!sizes.is_array() || sizes.size() != binaries.size()) return false;
-  for (std::size_t i = 0; i < binaries.size(); ++i) {
-    if (!sizes[i].is_number_unsigned()) return false;
-    const auto bytes = sizes[i].get<std::size_t>();
-    if (bytes > size) return false;
-    static_cast<Bytes&>(*binaries[i]).assign(begin, begin + bytes);
-    begin += bytes, size -= bytes;
+  try {
+    Json all;
+    ShallowBuilder builder(all);
+    if (!Json::sax_parse(begin, begin + count, &builder, Json::input_format_t::cbor)) return false;
+    advance(count);
+    out = std::move(all.at("message"));
+    std::vector<Json::binary_t*> binaries;
+    find_binaries(out, binaries);
+    const auto sizes = all.at("sizes").get<std::vector<std::size_t>>();
+    if (sizes.size() != binaries.size()) return false;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] > size) return false;
+      static_cast<Bytes&>(*binaries[i]).assign(begin, begin + sizes[i]);
+      advance(sizes[i]);
+    }
+  } catch (const Json::exception&) {  // a size that no container has, or no message
+    return false;
   }
   return size == 0;
 }
@@ -316,18 +298,18 @@ bool send(int file, const Json& message) {
   append_message(message, frame);
   const std::uint64_t bytes = frame.size() - sizeof bytes;
   std::memcpy(frame.data(), &bytes, sizeof bytes);
-  return write_all(file, frame.data(), frame.size());
+  return pass(::write, file, frame.data(), frame.size()) == frame.size();
 }
 
 bool receive(int file, Json& out) {
   std::uint64_t bytes = 0;
-  const std::size_t head = read_all(file, &bytes, sizeof bytes);
+  const std::size_t head = pass(::read, file, &bytes, sizeof bytes);
   if (head == 0) return false;
   if (head < sizeof bytes || bytes > longest_frame)
     throw_error(ErrorClass::internal,
                 "a message on the pipe is broken; did something else write into it?");
   Bytes frame(bytes);
-  if (read_all(file, frame.data(), frame.size()) < frame.size())
+  if (pass(::read, file, frame.data(), frame.size()) < frame.size())
     throw_error(ErrorClass::internal, "a message on the pipe ends early; its sender is gone");
   if (!read_message(frame.data(), frame.size(), out))
     throw_error(ErrorClass::internal, "a message on the pipe is garbage");

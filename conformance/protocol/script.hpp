@@ -24,7 +24,7 @@
 //        allocates; "fault": the device word. Without "kernel" the candidates are tried as the core does, by falling
 //        priority, among those whose declaration takes the call.
 //        A kernel that plans gets a fresh plan; with "plan":N that of number N, made by the first call that names it.
-//     {"do":"host_call", "object":H, "stream":S?, "gate":B?} {"do":"semaphore", "object":M}: see worker/direct_scope.hpp
+//     {"do":"host_call", "object":H, "stream":S?, "gate":B?} {"do":"semaphore", "object":M}: see worker/direct_steps.cpp
 //   core lane: an application's calls
 //     {"do":"tensor", "object":N, "dtype":D, "shape":[], "strides":[], "offset":O, "storage":BINARY, "grad":bool}
 //        "sparse":B, "pieces":[[OFFSET, BINARY]...] instead of "storage": B bytes, of which only these are written
@@ -33,7 +33,7 @@
 //     {"do":"backward", "results":[N...], "cotangents":[N...], "inputs":[N...], "gradients":[N...]}
 //     {"do":"values", "object":N}    -> "bytes": elements, row-major;  {"do":"storage", "object":N} -> all its memory
 //     {"do":"replays", "steps":[ROW...], "times":T} -> "by_device": captured, and replayed so often
-//     {"do":"side_streams", "threads":H, "rounds":R, "calls":B} -> "checked", "wrong": see worker/core_scope.hpp
+//     {"do":"side_streams", "threads":H, "rounds":R, "calls":B} -> "checked", "wrong": see worker/scope.hpp
 //   both
 //     {"do":"host", "threads":N?, "deterministic":B?, ...}: what the host says until the script ends. Direct lane: "fail_from"
 //        N: the N-th allocate_host from now on fails. Core lane: "recycle": true: rows get memory that was used before
@@ -72,7 +72,6 @@ using Json = nlohmann::json;
 
 // VALUEs of a problem's arguments, tensors being the objects `first`, `first + 1` ...
 Json core_arguments(const Problem& problem, int first);
-Json direct_arguments(const Problem& problem, int first);
 Json tensor_step(const Laid& laid, int object, bool wants_gradient);
 // A call of the problem's row, whose tensors are the objects 0 and up; its results become `first_result` and up.
 Json row_step(const Problem& problem, int first_result);
