@@ -24,23 +24,17 @@
 namespace bp::conform {
 namespace {
 
-Numerics numerics_of(const DirectPlugin& plugin) {
-  Numerics numerics;
-  const std::uint32_t flags = plugin.table<bp_numerics>(BP_NUMERICS, 1).flags;
-  numerics.flushes_denormals = (flags & BP_NUMERICS_FLUSHES_DENORMALS) != 0;
-  numerics.tf32_matmul = (flags & BP_NUMERICS_TF32_MATMUL) != 0;
-  numerics.low_accumulation = (flags & BP_NUMERICS_LOW_ACCUMULATION) != 0;
-  numerics.flushes_bf16_products = (flags & BP_NUMERICS_FLUSHES_BF16_PRODUCTS) != 0;
-  numerics.checks_handles = (flags & BP_NUMERICS_CHECKS_HANDLES) != 0;
-  return numerics;
-}
-
 // Also of a text that does not end, about which a probe complains.
 template <std::size_t size> std::string text_of(const char (&text)[size]) {
   return std::string(text, strnlen(text, size));
 }
 
 Subject subject_of(const DirectPlugin& plugin) {
+  const auto offers = [&](const char* name, std::uint32_t version) {
+    return plugin.extension(name, version) != nullptr;
+  };
+  const auto declares = [flags = plugin.table<bp_numerics>(BP_NUMERICS, 1).flags](
+                            std::uint32_t flag) { return (flags & flag) != 0; };
   Subject subject;
   subject.device = plugin.name;
   subject.backend = plugin.plugin->name;
@@ -55,22 +49,25 @@ Subject subject_of(const DirectPlugin& plugin) {
   subject.least_priority = plugin.info.least_priority;
   subject.greatest_priority = plugin.info.greatest_priority;
   subject.describes_space = plugin.memory.describe_space != nullptr;
-  subject.has_links = find_links(plugin) != nullptr;
+  subject.has_links = plugin.table<bp_peer>(BP_PEER, BP_PEER_VERSION).link != nullptr;
   subject.device_flags = plugin.info.flags;
   subject.total_memory = plugin.info.total_memory;
   subject.num_spaces = std::max(plugin.info.num_spaces, 1u);
   subject.offset_alignment = plugin.offset_alignment();
-  subject.has_host_memory = plugin.extension(BP_HOST_MEMORY, BP_HOST_MEMORY_VERSION) != nullptr;
+  subject.has_host_memory = offers(BP_HOST_MEMORY, BP_HOST_MEMORY_VERSION);
   subject.has_streams = plugin.queue.create_stream != nullptr;
   subject.has_events = plugin.queue.create_event != nullptr;
   subject.has_fill = plugin.memory.fill != nullptr;
-  subject.compiles = plugin.extension(BP_COMPILER, 1) != nullptr;
-  subject.has_host_calls = plugin.extension(BP_HOST_CALLS, BP_HOST_CALLS_VERSION) != nullptr;
+  subject.compiles = offers(BP_COMPILER, 1);
+  subject.has_host_calls = offers(BP_HOST_CALLS, BP_HOST_CALLS_VERSION);
   subject.has_semaphores = takes_timelines(plugin);
-  subject.has_stream_memory =
-      plugin.extension(BP_STREAM_MEMORY, BP_STREAM_MEMORY_VERSION) != nullptr;
-  subject.has_inject = plugin.extension(BP_INJECT, BP_INJECT_VERSION) != nullptr;
-  subject.numerics = numerics_of(plugin);
+  subject.has_stream_memory = offers(BP_STREAM_MEMORY, BP_STREAM_MEMORY_VERSION);
+  subject.has_inject = offers(BP_INJECT, BP_INJECT_VERSION);
+  subject.numerics = {.flushes_denormals = declares(BP_NUMERICS_FLUSHES_DENORMALS),
+                      .tf32_matmul = declares(BP_NUMERICS_TF32_MATMUL),
+                      .low_accumulation = declares(BP_NUMERICS_LOW_ACCUMULATION),
+                      .flushes_bf16_products = declares(BP_NUMERICS_FLUSHES_BF16_PRODUCTS),
+                      .checks_handles = declares(BP_NUMERICS_CHECKS_HANDLES)};
   // In the plugin's order: a script's "kernel" is a place in it.
   subject.kernels.resize(plugin.kernels.size());
   for (const DirectKernel& kernel : plugin.kernels)
@@ -89,7 +86,7 @@ class DirectLane : public LaneDriver {
   Json describe() override { return to_json(subject_of(plugin_)); }
   Counters counters() override {
     Counters now = process_counters();
-    now.host_allocations = plugin_.host.num_live();
+    now.host_allocations = plugin_.host.live;
     return now;
   }
   std::uint64_t varying_calls() const override { return plugin_.varying_calls; }
@@ -97,7 +94,6 @@ class DirectLane : public LaneDriver {
     plugin_.host.num_threads = 2;
     plugin_.host.deterministic = 0;
     plugin_.host.fail_from(0);
-    plugin_.host.take_log();
   }
   std::uint64_t staging_place() const override { return plugin_.staging_place; }
   void return_to(std::uint64_t place) override { plugin_.staging_place = place; }
@@ -138,13 +134,6 @@ std::string find_plugin_file(const std::string& device, const std::string& plugi
       "there is no plugin for device '{}'; found are: {}; give the library's "
       "path with --plugin",
       device, known.empty() ? "none" : known);
-}
-
-const bp_header* find_links(const DirectPlugin& plugin) {
-  const bp_header* found = plugin.extension(BP_PEER, BP_PEER_VERSION);
-  if (!found) return nullptr;
-  const auto* peer = reinterpret_cast<const bp_peer*>(found);
-  return BP_HAS(peer, bp_peer, link) && peer->link ? found : nullptr;
 }
 
 }  // namespace bp::conform

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,19 +15,18 @@
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/dispatcher/registry.hpp>
 #include <backplane/loading/plugin_library.hpp>
 
 #include "worker/skew.hpp"
 
 namespace bp::conform {
 
-// What bp_call.host_data of this host points to.
-class CallContext {
- public:
-  virtual ~CallContext() = default;
-  virtual bp_code workspace(std::uint64_t bytes, std::uint64_t alignment, bp_region& out) = 0;
-  virtual bp_code allocate_output(std::uint32_t index, std::uint32_t ndim,
-                                  const std::int64_t* shape) = 0;
+// What bp_call.host_data of this host points to: what a kernel may ask for during its call.
+struct CallContext {
+  std::function<bp_code(std::uint64_t bytes, std::uint64_t alignment, bp_region& out)> workspace;
+  std::function<bp_code(std::uint32_t index, std::uint32_t ndim, const std::int64_t* shape)>
+      allocate_output;
 };
 
 // The last error that this thread was told through set_error.
@@ -36,55 +36,48 @@ struct ToldError {
 };
 ToldError& told_error();
 
+// A host of this level, or of the other one whose structs it gives; with `lowest`, one of levels that nobody knows.
 class DirectHost {
  public:
-  explicit DirectHost(std::string plugin_path);
+  explicit DirectHost(std::string plugin_path, Skew skew = {}, std::uint32_t lowest = 1);
   DirectHost(const DirectHost&) = delete;
   DirectHost& operator=(const DirectHost&) = delete;
   ~DirectHost();
 
-  const bp_host& table() const { return table_; }
-  void set_levels(std::uint32_t lowest, std::uint32_t highest);
-  // From now on all structs that the host gives are those of another level; before the plugin is opened.
-  void set_skew(Skew skew);
   // The table as the plugin sees it.
   const bp_host& given() const { return given_ ? *given_->as<const bp_host>() : table_; }
   // What was written into a struct of the host's behind the part that is known.
   std::string fault_in_structs();
 
   std::atomic<std::uint32_t> num_threads{2}, deterministic{0};
+  // How often it was asked for memory, how much of that lives, and how often the plugin told it of an error.
+  std::atomic<std::int64_t> calls{0}, live{0}, errors{0};
   // The N-th allocate_host from now on, and all after it, fail; 0: none does.
   void fail_from(std::int64_t nth);
-  std::int64_t num_calls() const { return calls_.load(); }
-  std::int64_t num_live() const { return live_.load(); }
-  // How often the plugin told this host of an error.
-  std::int64_t num_errors() const { return errors_.load(); }
-  void note_error() { ++errors_; }
+  void note_fault(std::string what);
   // What was done wrong since the last question.
   std::vector<std::string> take_faults();
-  std::vector<std::string> take_log();
   // Kernels that came through register_kernels.
-  std::vector<const bp_kernel*> more_kernels();
+  const std::vector<const bp_kernel*>& more_kernels() const { return more_kernels_; }
+  const bp_operator* show(const Operator* op, Skew skew);
 
   // The functions of the table.
-  void note_fault(std::string what);
-  void note_log(std::uint32_t level, const char* message);
   bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, void** out);
   void release(void* ptr);
   bp_code add_kernels(const bp_kernel* const* kernels, std::uint32_t count);
-  const bp_operator* show(const Operator* op) { return show(op, skew_); }
-  const bp_operator* show(const Operator* op, Skew skew);
+  const bp_operator* operator_at(std::uint32_t index);
+  const bp_operator* find(const char* name);
   const bp_header* extension(const char* name, std::uint32_t min_version);
 
  private:
   bp_host table_{};
   std::string plugin_path_;
-  Skew skew_;
+  const Skew skew_;
   std::unique_ptr<SkewedStruct> given_, settings_;
-  std::atomic<std::int64_t> calls_{0}, live_{0}, fail_at_{0}, errors_{0};
+  std::atomic<std::int64_t> fail_at_{0};
   std::mutex mutex_;  // guards what follows
   std::unordered_map<void*, std::uint64_t> blocks_;
-  std::vector<std::string> faults_, log_;
+  std::vector<std::string> faults_;
   std::vector<const bp_kernel*> more_kernels_;
   std::map<std::pair<const Operator*, std::uint32_t>, SkewedStruct>
       operators_;  // by level; 0: padded
@@ -100,13 +93,10 @@ template <class T> T complete(const T& given) {
 
 // A kernel as it was declared: what the plugin's size does not reach is 0.
 struct DirectKernel {
-  const bp_kernel* kernel = nullptr;
   bp_kernel declared{};
   std::vector<bp_arg> args;
-  int place = 0;  // in the plugin's list
-  int num_known =
-      0;  // arguments of the schema that it was written against; -1: a schema that this host never had
-  std::uint64_t whole = 0;  // KnownArguments::whole
+  int place = 0;         // in the plugin's list
+  KnownArguments known;  // of the schema that it was written against
 };
 
 // Throws bp::Error with what the plugin said, at whichever step fails.
@@ -139,10 +129,16 @@ class DirectPlugin {
     return info.offset_alignment ? info.offset_alignment : 64;
   }
 
+  // What the first `count` devices say of themselves; `count` is then what the plugin makes of it.
+  bp_code ask_devices(std::uint32_t& count, std::vector<bp_device_info>& infos) const;
   bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle& out,
                    std::uint32_t space = 0);
   void release(bp_handle handle);
-  // Done when they return; throw what the plugin says.
+  bp_code copy(const bp_region& to, const bp_region& from, std::uint32_t direction,
+               bp_stream* stream) const {
+    return memory.copy(device, &to, &from, direction, stream);
+  }
+  // The instruments' own copies, done when they return; throw what the plugin says.
   void write(bp_handle handle, std::uint64_t offset, const void* from, std::uint64_t bytes);
   void read(bp_handle handle, std::uint64_t offset, void* to, std::uint64_t bytes);
   // Closes and opens the device, of which nothing may live any more.
@@ -159,7 +155,7 @@ class DirectPlugin {
   void open(const std::string& wanted);
   bp_code open_device();
   void end_side_stream();
-  void copy(const bp_region& to, const bp_region& from, std::uint32_t direction);
+  void copy_and_wait(const bp_region& to, const bp_region& from, std::uint32_t direction);
   void shut_down();
   // Host memory for a copy of the instruments', out of a ring: a copy that comes late hits nothing else.
   std::uint8_t* staging(std::uint64_t bytes);
@@ -169,13 +165,16 @@ class DirectPlugin {
   std::uint8_t* ring_ = nullptr;  // mapped, so that the counters of malloc do not see it
 };
 
+inline bp_region at_host(const void* data, std::uint64_t bytes) {
+  return {reinterpret_cast<std::uintptr_t>(data), 0, bytes};
+}
+
 // Opens a plugin's file with this host.
 loading::Outcome open_library(const std::string& path, DirectHost& host,
                               loading::PluginLibrary& library);
 
 // "BP_OUT_OF_MEMORY: 12 bytes asked for, ..." of this thread's last error.
 std::string told(bp_code code);
-const char* code_name(bp_code code);
 // Throws with what was told unless the code is BP_OK.
 void require(bp_code code, const char* what);
 

@@ -8,10 +8,9 @@
 // a "setup", "steps" and "hash" of its own. With "milliseconds" it stops after at least A repetitions once
 // that time has passed. "settle": the device is waited for before each hash (asynchronous ones in one thread too).
 #include <algorithm>
-#include <chrono>
+#include <deque>
 #include <fmt/format.h>
 #include <map>
-#include <mutex>
 
 #include <backplane/tensor/error.hpp>
 
@@ -21,86 +20,66 @@
 namespace bp::conform {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Hashes = std::map<std::uint64_t, std::uint64_t>;  // how often each
 
-struct Tally {
-  std::mutex mutex;
-  std::map<std::uint64_t, std::uint64_t> hashes;
-  std::vector<std::map<std::uint64_t, std::uint64_t>> each;  // of each thread
-  std::map<std::int64_t, std::uint64_t> codes;
-  std::string message;
-  std::uint64_t times = 0;
-  Json growth = Json::object();
-};
-
-struct Plan {
-  std::int64_t times, at_least;
-  double milliseconds;
-  bool watches_growth;
-};
-
+// One thread's repetitions, and what came of them.
 class Runner {
  public:
-  // `step`: what this thread does.
-  Runner(LaneDriver& lane, Scope& within, const Json& step, const Plan& plan, std::uint8_t poison,
-         std::size_t thread, Tally& tally)
-      : lane_(lane), step_(step), plan_(plan), thread_(thread), scope_(lane.scope(poison, &within)),
-        tally_(tally) {
+  // `whole`: the step; `mine`: what this thread does.
+  Runner(LaneDriver& lane, Scope& within, const Json& whole, const Json& mine, std::uint8_t poison)
+      : lane_(lane), whole_(whole), mine_(mine), scope_(lane.scope(poison, &within)) {
     // The instruments look at the beginning and at the end; each call is read once.
-    for (std::size_t i = 0; i < step_.at("steps").size(); ++i) {
-      Json each = step_["steps"][i];
+    for (std::size_t i = 0; i < mine_.at("steps").size(); ++i) {
+      Json each = mine_["steps"][i];
       each["quiet"] = true;
       if (each.at("do") == "call") each["kept"] = fmt::format("{}", i);
       steps_.push_back(std::move(each));
     }
   }
 
-  Watch run() {
+  void run() {
     try {
       bool prepared = true;
-      for (const Json& each : step_.value("setup", Json::array()))
+      for (const Json& each : mine_.value("setup", Json::array()))
         prepared = note(scope_->step(each), true) && prepared;
       if (prepared) repeat();
     } catch (const Error& error) {
       note(failure_json(error), true);
     }
     scope_->finish();
-    const std::lock_guard lock(tally_.mutex);
-    for (const auto& [hash, count] : hashes_) tally_.hashes[hash] += count;
-    tally_.each[thread_] = hashes_;
-    for (const auto& [code, count] : codes_) tally_.codes[code] += count;
-    if (tally_.message.empty()) tally_.message = message_;
-    tally_.times += static_cast<std::uint64_t>(done_);
-    if (plan_.watches_growth) add_growth();
-    return scope_->watch;
   }
+
+  const Watch& watch() const { return scope_->watch; }
+  Hashes hashes;
+  std::map<std::int64_t, std::uint64_t> codes;
+  std::string message;
+  std::int64_t done = 0;
+  Json growth = Json::object();
 
  private:
   void repeat() {
-    const Clock::time_point begin = Clock::now();
-    std::int64_t goal = plan_.times;
-    const Json hashed = step_.value("hash", Json::array());
-    if (plan_.watches_growth) {
+    const Repetitions wanted(whole_);
+    const bool watches_growth = whole_.value("growth", false) && whole_.value("threads", 1) == 1;
+    std::vector<Counters> marks;
+    Counters base;
+    if (watches_growth) {
       for (int i = 0; i < 10; ++i)
-        once(hashed);     // what is made once, when first needed, is not growth
-      marks_.reserve(8);  // the list of the marks is none either
-      marks_.push_back(with_address_space(lane_.counters()));
+        once(true);      // what is made once, when first needed, is not growth
+      marks.reserve(8);  // the list of the marks is none either
+      base = with_address_space(lane_.counters());
     }
-    for (done_ = 0; done_ < goal;) {
-      once(hashed);
-      ++done_;
+    while (wanted.go_on(done, 16)) {
+      once(watches_growth);
+      ++done;
       // Counters are read seldom: a quarter is known only where no time limit cuts the run short.
-      if (plan_.watches_growth && done_ % std::max<std::int64_t>(plan_.times / 4, 1) == 0)
-        marks_.push_back(with_address_space(lane_.counters()));
-      if (plan_.milliseconds > 0 && done_ >= plan_.at_least && done_ % 16 == 0 &&
-          std::chrono::duration<double, std::milli>(Clock::now() - begin).count() >
-              plan_.milliseconds)
-        goal = done_;
+      if (watches_growth && done % std::max<std::int64_t>(wanted.times / 4, 1) == 0)
+        marks.push_back(with_address_space(lane_.counters()));
     }
+    growth = growth_by_quarters(base, marks);
   }
 
-  void once(const Json& hashed) {
-    if (plan_.watches_growth) lane_.return_to(place_);
+  void once(bool watches_growth) {
+    if (watches_growth) lane_.return_to(place_);
     for (const Json& each : steps_) {
       try {
         note(scope_->step(each), false);
@@ -108,56 +87,31 @@ class Runner {
         note(failure_json(error), false);
       }
     }
-    if (hashed.empty()) return;
+    if (hashed_.empty()) return;
     std::uint64_t all = 0;
-    for (const Json& object : hashed) all = all * 31 + scope_->hash(object.get<int>());
-    ++hashes_[all];
+    for (const Json& object : hashed_) all = all * 31 + scope_->hash(object.get<int>());
+    ++hashes[all];
   }
 
   bool note(const Json& result, bool only_failures) {
-    const bp_code code = result.value("code", BP_OK);
-    if (code != BP_OK && message_.empty()) message_ = result.value("message", std::string());
-    if (code != BP_OK || !only_failures) ++codes_[code];
+    const bp_code code = result.is_object() ? result.value("code", BP_OK) : BP_OK;
+    if (code != BP_OK && message.empty()) message = result.value("message", std::string());
+    if (code != BP_OK || !only_failures) ++codes[code];
     return code == BP_OK;
   }
 
-  void add_growth() {
-    if (marks_.size() < 5) return;
-    for (std::size_t i = 1; i < 5; ++i) conform::add_growth(tally_.growth, marks_[0], marks_[i]);
-  }
-
   LaneDriver& lane_;
-  const Json& step_;
-  const Plan plan_;
-  const std::size_t thread_;
+  const Json &whole_, &mine_;
+  const Json hashed_ = mine_.value("hash", Json::array());
   std::vector<Json> steps_;
   const std::uint64_t place_ = lane_.staging_place();
   std::unique_ptr<Scope> scope_;
-  Tally& tally_;
-  std::map<std::uint64_t, std::uint64_t> hashes_;
-  std::map<std::int64_t, std::uint64_t> codes_;
-  std::string message_;
-  std::vector<Counters> marks_;
-  std::int64_t done_ = 0;
 };
 
-Json hashes_json(const std::map<std::uint64_t, std::uint64_t>& hashes) {
+Json hashes_json(const Hashes& hashes) {
   Json json = Json::object();
   for (const auto& [hash, count] : hashes) json[fmt::format("{:016x}", hash)] = count;
   return json;
-}
-
-Json tally_json(const Tally& tally) {
-  Json each = Json::array(), codes = Json::object();
-  for (const auto& hashes : tally.each) each.push_back(hashes_json(hashes));
-  for (const auto& [code, count] : tally.codes) codes[fmt::format("{}", code)] = count;
-  return {{"code", BP_OK},
-          {"hashes", hashes_json(tally.hashes)},
-          {"each", each},
-          {"codes", codes},
-          {"message", tally.message},
-          {"times", tally.times},
-          {"growth", tally.growth}};
 }
 
 }  // namespace
@@ -165,28 +119,36 @@ Json tally_json(const Tally& tally) {
 Json run_repeat(LaneDriver& lane, Scope& within, const Json& step, std::uint8_t poison,
                 Watch& watch) {
   const int num_threads = step.value("threads", 1);
-  const std::int64_t times = step.at("times").get<std::int64_t>();
-  const Plan plan{times, step.value("at_least", times), step.value("milliseconds", 0.0),
-                  num_threads == 1 && step.value("growth", false)};
-  Tally tally;
-  tally.each.resize(static_cast<std::size_t>(num_threads));
-  std::vector<std::unique_ptr<Runner>> runners;
-  for (std::size_t i = 0; i < tally.each.size(); ++i) {
-    const Json& work = step.contains("by_thread") ? step["by_thread"].at(i) : step;
-    runners.push_back(std::make_unique<Runner>(lane, within, work, plan, poison, i, tally));
-  }
+  std::deque<Runner> runners;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(num_threads); ++i)
+    runners.emplace_back(lane, within, step,
+                         step.contains("by_thread") ? step["by_thread"].at(i) : step, poison);
   if (num_threads == 1) {
-    watch.merge(runners[0]->run());
-    return tally_json(tally);
+    runners[0].run();
+  } else {
+    static Crew crew;
+    crew.run(num_threads, [&](int i) { runners[static_cast<std::size_t>(i)].run(); });
   }
-  static Crew crew;
-  std::vector<Watch> seen(runners.size());
-  crew.run(num_threads, [&](int i) {
-    const auto place = static_cast<std::size_t>(i);
-    seen[place] = runners[place]->run();
-  });
-  for (const Watch& each : seen) watch.merge(each);
-  return tally_json(tally);
+  Hashes hashes;
+  std::map<std::int64_t, std::uint64_t> codes;
+  std::string message;
+  std::int64_t times = 0;
+  Json each = Json::array(), codes_json = Json::object();
+  for (const Runner& one : runners) {
+    for (const auto& [hash, count] : one.hashes) hashes[hash] += count;
+    for (const auto& [code, count] : one.codes) codes[code] += count;
+    each.push_back(hashes_json(one.hashes));
+    if (message.empty()) message = one.message;
+    times += one.done;
+    watch.merge(one.watch());
+  }
+  for (const auto& [code, count] : codes) codes_json[fmt::format("{}", code)] = count;
+  return {{"hashes", hashes_json(hashes)},
+          {"each", each},
+          {"codes", codes_json},
+          {"message", message},
+          {"times", times},
+          {"growth", runners[0].growth}};
 }
 
 }  // namespace bp::conform

@@ -2,7 +2,9 @@
 // what a lane offers it: scopes, in which scripts run under watch.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,6 +13,10 @@
 
 #include "cases/case.hpp"
 #include "protocol/script.hpp"
+
+namespace bp {
+struct DeviceRecord;
+}
 
 namespace bp::conform {
 
@@ -58,7 +64,7 @@ class Watch {
 class Scope {
  public:
   virtual ~Scope() = default;
-  // One step's result. Throws bp::Error, which becomes {"code", "message"}.
+  // One step's result; without a "code" it is BP_OK. Throws bp::Error, which becomes {"code", "message"}.
   virtual Json step(const Json& step) = 0;
   // Of the object's elements, all work being done.
   virtual std::uint64_t hash(int object) = 0;
@@ -82,8 +88,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Counters, host_allocations, device_allocation
                                    heap, address)
 // By how much each rose, or fell.
 Json growth_json(const Counters& from, const Counters& to);
-// To the list of each in `growth`.
-void add_growth(Json& growth, const Counters& from, const Counters& to);
+// Of each a list: by how much it had risen after a quarter of the marks, two, three and all. Empty for less than four marks.
+Json growth_by_quarters(const Counters& base, const std::vector<Counters>& marks);
 // All but the first two and the last.
 Counters process_counters();
 // Takes as long as a small case: it reads a line for each mapping.
@@ -112,9 +118,29 @@ std::unique_ptr<LaneDriver> open_direct_lane(const std::string& device, const st
 std::unique_ptr<LaneDriver> open_core_lane(const std::string& device, const std::string& plugin);
 std::unique_ptr<LaneDriver> open_bare_lane(const std::string& device, const std::string& plugin);
 
+// "times", or with "milliseconds" until that time has passed, but "at_least" so often.
+struct Repetitions {
+  explicit Repetitions(const Json& step);
+  // After so many: the clock is looked at when that is a multiple of `every`.
+  bool go_on(std::int64_t done, int every = 1) const;
+
+  const std::int64_t times, at_least;
+  const double milliseconds;
+  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+};
+
 // {"do":"repeat"}: see repeat.cpp.
 Json run_repeat(LaneDriver& lane, Scope& within, const Json& step, std::uint8_t poison,
                 Watch& watch);
+
+// {"do":"side_streams", "threads":H, "rounds":R, "calls":B} of the core lane -> "checked": tensors compared, "wrong": of these,
+// "message": the first error of a call. With "calls", sums are computed besides the copies.
+Json run_side_streams(DeviceRecord& record, const Json& step);
+
+// {"do":"alive"}: does what was written come back? Both functions copy so many bytes.
+inline constexpr int num_sent = 100;
+Json there_and_back(const std::function<void(const void* sent)>& write,
+                    const std::function<void(void* came)>& read);
 
 // Calls `f` with the place of each element, in elements from the first, in row-major order.
 template <class F> void for_each_place(const bp_tensor& tensor, F&& f) {
@@ -131,18 +157,12 @@ template <class F> void for_each_place(const bp_tensor& tensor, F&& f) {
 }
 
 // FNV-1a in words of 8 bytes.
-std::uint64_t hash_bytes(const void* data, std::size_t bytes,
-                         std::uint64_t seed = 0xcbf29ce484222325ull);
+std::uint64_t hash_bytes(const void* data, std::size_t bytes);
 
 // The plugin's file for a device: the one given, or as the core would find it. Throws bad_argument.
 std::string find_plugin_file(const std::string& device, const std::string& plugin);
 
 // The result of a step that failed.
 Json failure_json(const Error& error);
-
-// Bytes of a binary value; empty for none.
-inline const Bytes& binary_of(const Json& value) {
-  return value.get_binary();
-}
 
 }  // namespace bp::conform

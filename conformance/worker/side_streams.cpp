@@ -16,7 +16,7 @@
 #include <backplane/runtime/stream.hpp>
 #include <backplane/tensor/error.hpp>
 
-#include "worker/core_scope.hpp"
+#include "worker/scope.hpp"
 
 namespace bp::conform {
 namespace {

@@ -42,19 +42,21 @@ Zones::Zones(std::uint64_t asked, std::uint64_t alignment, std::uint8_t with)
     : front(alignment ? (zone_bytes + alignment - 1) / alignment * alignment : 0), bytes(asked),
       total(front + bytes + zone_bytes), poison(with) {}
 
-Bytes Zones::painted() const {
+Bytes Zones::paint(bool only_zones, const Write& write) const {
+  const std::uint64_t end = front + bytes;
+  if (only_zones || total > largest_watched) {
+    for (const auto& [begin, size] : {std::pair{std::uint64_t{0}, front}, {end, zone_bytes}}) {
+      Bytes zone(size);
+      paint_zone(zone.data(), poison, begin, begin + size);
+      write(begin, zone);
+    }
+    return {};
+  }
   Bytes all(total, poison);
   paint_zone(all.data(), poison, 0, front);
-  paint_zone(all.data() + front + bytes, poison, front + bytes, total);
+  paint_zone(all.data() + end, poison, end, total);
+  write(0, all);
   return all;
-}
-
-void Zones::paint_zones(const Write& write) const {
-  for (const std::uint64_t begin : {std::uint64_t{0}, front + bytes}) {
-    Bytes zone(begin == 0 ? front : zone_bytes);
-    paint_zone(zone.data(), poison, begin, begin + zone.size());
-    write(begin, zone);
-  }
 }
 
 void Zones::look(Watch& watch, const Json& entry, const Read& read) const {
@@ -77,14 +79,12 @@ void Zones::look(Watch& watch, const Json& entry, const Read& read) const {
 HostPieces::Piece::Piece(HostPieces& owner, std::uint64_t bytes) : owner_(owner) {
   if (bytes <= piece_bytes) {
     const std::lock_guard lock(owner.mutex_);
-    for (std::size_t i = 0; i < owner.pieces_.size() && place_ < 0; ++i)
-      if (!owner.lent_[i]) place_ = static_cast<int>(i);
-    if (place_ >= 0) {
-      const auto place = static_cast<std::size_t>(place_);
-      std::unique_ptr<std::uint8_t[]>& piece = owner.pieces_[place];
-      if (!piece) piece = std::make_unique<std::uint8_t[]>(piece_bytes);
-      owner.lent_[place] = true;
-      data_ = piece.get();
+    if (const auto free = std::ranges::find(owner.slots_, false, &Slot::is_lent);
+        free != owner.slots_.end()) {
+      slot_ = &*free;
+      slot_->is_lent = true;
+      if (!slot_->memory) slot_->memory = std::make_unique<std::uint8_t[]>(piece_bytes);
+      data_ = slot_->memory.get();
       return;
     }
   }
@@ -93,9 +93,9 @@ HostPieces::Piece::Piece(HostPieces& owner, std::uint64_t bytes) : owner_(owner)
 }
 
 HostPieces::Piece::~Piece() {
-  if (place_ < 0) return;
+  if (!slot_) return;
   const std::lock_guard lock(owner_.mutex_);
-  owner_.lent_[static_cast<std::size_t>(place_)] = false;
+  slot_->is_lent = false;
 }
 
 CoreMemory::CoreMemory(DeviceRecord& record)
@@ -120,7 +120,9 @@ bp_code CoreMemory::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_ha
       record_.memory->allocate(record_.handle, block.zones.total, alignment, &block.raw);
   if (code != BP_OK) return code;
   if (!block.raw) return *out = 0, BP_OK;
-  paint(block);
+  // Inside of a large one as well nobody asked for its pages yet.
+  block.zones.paint(false,
+                    [&](std::uint64_t at, const Bytes& bytes) { write(block.raw, at, bytes); });
   *out = block.raw + block.zones.front;
   const std::lock_guard lock(mutex_);
   blocks_[*out] = block;
@@ -143,48 +145,33 @@ void CoreMemory::release(bp_handle handle) {
   findings_.merge(seen);
 }
 
-// Zones, and inside as well unless it is large: nobody asked for its pages yet.
-void CoreMemory::paint(const Block& block) {
-  const auto write = [&](std::uint64_t offset, const Bytes& bytes) {
-    write_raw(block.raw, offset, bytes.data(), bytes.size());
-  };
-  if (block.zones.total > largest_watched)
-    block.zones.paint_zones(write);
-  else
-    write(0, block.zones.painted());
-}
-
 void CoreMemory::copy(const bp_region& to, const bp_region& from, std::uint32_t direction) {
   bp_stream* const stream = record_.default_stream ? record_.default_stream->raw.load() : nullptr;
   if (record_.memory->copy(record_.handle, &to, &from, direction, stream) != BP_OK) return;
   if (!record_.synchronous) static_cast<void>(record_.queue->synchronize(record_.handle, stream));
 }
 
-void CoreMemory::read_raw(bp_handle raw, std::uint64_t offset, void* to, std::uint64_t bytes) {
-  if (bytes == 0) return;
+void CoreMemory::read(bp_handle raw, std::uint64_t offset, Bytes& to) {
+  if (to.empty()) return;
   if (record_.host_readable) {
-    std::memcpy(to, reinterpret_cast<const void*>(raw + offset), bytes);
+    std::memcpy(to.data(), reinterpret_cast<const void*>(raw + offset), to.size());
     return;
   }
-  const HostPieces::Piece piece(pieces_, bytes);
-  copy({reinterpret_cast<std::uintptr_t>(piece.data()), 0, bytes}, {raw, offset, bytes},
-       BP_COPY_TO_HOST);
-  std::memcpy(to, piece.data(), bytes);
+  const HostPieces::Piece piece(pieces_, to.size());
+  copy(at_host(piece.data(), to.size()), {raw, offset, to.size()}, BP_COPY_TO_HOST);
+  std::memcpy(to.data(), piece.data(), to.size());
 }
 
-void CoreMemory::write_raw(bp_handle raw, std::uint64_t offset, const void* from,
-                           std::uint64_t bytes) {
-  if (bytes == 0) return;
-  const HostPieces::Piece piece(pieces_, bytes);
-  std::memcpy(piece.data(), from, bytes);
-  copy({raw, offset, bytes}, {reinterpret_cast<std::uintptr_t>(piece.data()), 0, bytes},
-       BP_COPY_FROM_HOST);
+void CoreMemory::write(bp_handle raw, std::uint64_t offset, const Bytes& from) {
+  if (from.empty()) return;
+  const HostPieces::Piece piece(pieces_, from.size());
+  std::ranges::copy(from, piece.data());
+  copy({raw, offset, from.size()}, at_host(piece.data(), from.size()), BP_COPY_FROM_HOST);
 }
 
 void CoreMemory::look_at(const Block& block, Watch& watch) {
-  block.zones.look(watch, Json::object(), [&](std::uint64_t offset, Bytes& to) {
-    read_raw(block.raw, offset, to.data(), to.size());
-  });
+  block.zones.look(watch, Json::object(),
+                   [&](std::uint64_t offset, Bytes& to) { read(block.raw, offset, to); });
 }
 
 void CoreMemory::look(Watch& watch) {
@@ -205,17 +192,16 @@ void CoreMemory::take_findings(Watch& watch) {
 Bytes CoreMemory::bytes_of(const Storage& storage) {
   if (storage.bytes > largest_watched) return {};
   Bytes bytes(storage.bytes);
-  read_raw(storage.handle, storage.offset, bytes.data(), bytes.size());
+  read(storage, 0, bytes);
   return bytes;
 }
 
-void CoreMemory::read(const Storage& storage, std::uint64_t offset, void* to, std::uint64_t bytes) {
-  read_raw(storage.handle, storage.offset + offset, to, bytes);
+void CoreMemory::read(const Storage& storage, std::uint64_t offset, Bytes& to) {
+  read(storage.handle, storage.offset + offset, to);
 }
 
-void CoreMemory::write(const Storage& storage, std::uint64_t offset, const void* from,
-                       std::uint64_t bytes) {
-  write_raw(storage.handle, storage.offset + offset, from, bytes);
+void CoreMemory::write(const Storage& storage, std::uint64_t offset, const Bytes& from) {
+  write(storage.handle, storage.offset + offset, from);
 }
 
 std::int64_t CoreMemory::num_live() {
@@ -224,9 +210,6 @@ std::int64_t CoreMemory::num_live() {
 }
 
 // ---- The direct lane
-
-GuardedBlock::GuardedBlock(DirectPlugin& plugin, int object, std::uint8_t poison, bool sparse)
-    : plugin_(plugin), object_(object), poison_(poison), sparse_(sparse) {}
 
 GuardedBlock::~GuardedBlock() {
   if (handle_) plugin_.release(handle_);
@@ -240,14 +223,18 @@ bp_code GuardedBlock::allocate(std::uint64_t bytes, std::uint64_t alignment, std
   const bp_code code = plugin_.allocate(zones_.total, step, handle, space);
   if (code != BP_OK) return code;
   handle_ = handle;
-  const auto write = [&](std::uint64_t offset, const Bytes& all) {
+  shadow_ = zones_.paint(sparse_, [&](std::uint64_t offset, const Bytes& all) {
     plugin_.write(handle_, offset, all.data(), all.size());
-  };
-  if (sparse_ || zones_.total > largest_watched)
-    zones_.paint_zones(write);
-  else
-    write(0, shadow_ = zones_.painted());
+  });
   return BP_OK;
+}
+
+void GuardedBlock::read(void* to, std::uint64_t count) const {
+  plugin_.read(handle_, zones_.front, to, count);
+}
+
+void GuardedBlock::write(const void* from, std::uint64_t count) {
+  plugin_.write(handle_, zones_.front, from, count);
 }
 
 void GuardedBlock::expect(std::uint64_t offset, const std::uint8_t* data, std::uint64_t count) {
@@ -286,26 +273,23 @@ const char* GuardedBlock::kind_by_role() const {
   return was_moved ? "copies" : "zones";
 }
 
-// One entry: the first byte that differs and how many do.
-void GuardedBlock::report(Watch& watch, const char* kind, const std::uint8_t* found,
-                          std::uint64_t at) {
-  std::uint64_t last = at, differing = 0;
-  for (std::uint64_t i = at; i < zones_.total; ++i) {
+void GuardedBlock::compare(const Bytes& found, std::uint64_t begin, std::uint64_t end,
+                           const char* kind, Watch& watch) const {
+  std::uint64_t first = end, last = end, differing = 0;
+  for (std::uint64_t i = begin; i < end; ++i) {
     if (found[i] == shadow_[i]) continue;
-    if ((i >= zones_.front && i < zones_.front + zones_.bytes) !=
-        (at >= zones_.front && at < zones_.front + zones_.bytes))
-      break;
+    if (differing++ == 0) first = i;
     last = i;
-    ++differing;
   }
-  watch.add(kind,
-            {{"object", object_},
-             {"at", static_cast<std::int64_t>(at) - static_cast<std::int64_t>(zones_.front)},
-             {"last", static_cast<std::int64_t>(last) - static_cast<std::int64_t>(zones_.front)},
-             {"bytes", differing},
-             {"size", zones_.bytes},
-             {"found", found[at]},
-             {"expected", shadow_[at]}});
+  if (differing == 0) return;
+  const auto place = [&](std::uint64_t i) { return static_cast<std::int64_t>(i - zones_.front); };
+  watch.add(kind, {{"object", object_},
+                   {"at", place(first)},
+                   {"last", place(last)},
+                   {"bytes", differing},
+                   {"size", zones_.bytes},
+                   {"found", found[first]},
+                   {"expected", shadow_[first]}});
 }
 
 void GuardedBlock::look(Watch& watch, const char* kind) {
@@ -321,24 +305,21 @@ void GuardedBlock::look(Watch& watch, const char* kind) {
       std::copy(found.begin() + static_cast<std::ptrdiff_t>(span.begin),
                 found.begin() + static_cast<std::ptrdiff_t>(span.end),
                 shadow_.begin() + static_cast<std::ptrdiff_t>(span.begin));
-    if (std::memcmp(found.data(), shadow_.data(), zones_.total) != 0) {
-      const auto differs = [&](std::uint64_t begin, std::uint64_t end) {
-        for (std::uint64_t i = begin; i < end; ++i)
-          if (found[i] != shadow_[i]) return i;
-        return end;
-      };
+    if (found != shadow_) {
       const std::uint64_t end = zones_.front + zones_.bytes;
-      if (const std::uint64_t at = differs(0, zones_.front); at < zones_.front)
-        report(watch, "zones", found.data(), at);
-      if (const std::uint64_t at = differs(zones_.front, end); at < end)
-        report(watch, kind ? kind : kind_by_role(), found.data(), at);
-      if (const std::uint64_t at = differs(end, zones_.total); at < zones_.total)
-        report(watch, "zones", found.data(), at);
+      compare(found, 0, zones_.front, "zones", watch);
+      compare(found, zones_.front, end, kind ? kind : kind_by_role(), watch);
+      compare(found, end, zones_.total, "zones", watch);
       shadow_.swap(found);
     }
   }
   unknown_.clear();
   was_input = was_output = was_moved = false;
+}
+
+void GuardedBlock::look_around(Watch& watch) {
+  forget(0, bytes());
+  look(watch);
 }
 
 }  // namespace bp::conform

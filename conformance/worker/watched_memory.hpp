@@ -36,10 +36,9 @@ struct Zones {
   Zones() = default;
   // `alignment` 0: nothing may lie before the first byte.
   Zones(std::uint64_t bytes, std::uint64_t alignment, std::uint8_t poison);
-  // All of it: the poison between the zones.
-  Bytes painted() const;
+  // The zones, and the poison between them unless only the zones are watched. Returns all that it then wrote, else nothing.
   using Write = std::function<void(std::uint64_t offset, const Bytes& bytes)>;
-  void paint_zones(const Write& write) const;
+  Bytes paint(bool only_zones, const Write& write) const;
   // Adds the first byte of each zone that is not the zone's, if any. `read` gives so many bytes from there on.
   using Read = std::function<void(std::uint64_t offset, Bytes& to)>;
   void look(Watch& watch, const Json& entry, const Read& read) const;
@@ -49,6 +48,11 @@ struct Zones {
 // Intel's OpenCL runtime keeps about 100 bytes for each address that it has not seen, which would look like a leak of the
 // call that is watched.
 class HostPieces {
+  struct Slot {
+    std::unique_ptr<std::uint8_t[]> memory;  // made when first lent
+    bool is_lent = false;
+  };
+
  public:
   // A piece of host memory that nobody else has while this lives.
   class Piece {
@@ -61,7 +65,7 @@ class HostPieces {
 
    private:
     HostPieces& owner_;
-    int place_ = -1;                         // among the owner's; -1: memory of its own
+    Slot* slot_ = nullptr;                   // the owner's; null: memory of its own
     std::unique_ptr<std::uint8_t[]> apart_;  // of a large piece, or where too many are lent
     std::uint8_t* data_ = nullptr;
   };
@@ -70,8 +74,7 @@ class HostPieces {
   static constexpr std::uint64_t piece_bytes = 1u << 16;
 
   std::mutex mutex_;
-  std::array<std::unique_ptr<std::uint8_t[]>, 16> pieces_;  // made when first lent
-  std::array<bool, 16> lent_{};
+  std::array<Slot, 16> slots_;
 };
 
 // Stands between the core's allocator and the plugin's. One for the worker's device; lives as long as the process.
@@ -99,9 +102,9 @@ class CoreMemory {
   // All bytes of a storage's allocation from its first one on, without zones. Empty for large ones.
   Bytes bytes_of(const Storage& storage);
   // Also of large ones: a piece.
-  void read(const Storage& storage, std::uint64_t offset, void* to, std::uint64_t bytes);
+  void read(const Storage& storage, std::uint64_t offset, Bytes& to);
   // Through the plugin's copy, done when it returns.
-  void write(const Storage& storage, std::uint64_t offset, const void* from, std::uint64_t bytes);
+  void write(const Storage& storage, std::uint64_t offset, const Bytes& from);
   std::int64_t num_live();
   std::uint8_t poison() const { return poison_; }
 
@@ -113,11 +116,10 @@ class CoreMemory {
 
   bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, bp_handle* out);
   void release(bp_handle handle);
-  void paint(const Block& block);
   void look_at(const Block& block, Watch& watch);
   void copy(const bp_region& to, const bp_region& from, std::uint32_t direction);
-  void read_raw(bp_handle raw, std::uint64_t offset, void* to, std::uint64_t bytes);
-  void write_raw(bp_handle raw, std::uint64_t offset, const void* from, std::uint64_t bytes);
+  void read(bp_handle raw, std::uint64_t offset, Bytes& to);
+  void write(bp_handle raw, std::uint64_t offset, const Bytes& from);
 
   DeviceRecord& record_;
   const bool shifts_;  // handles are addresses: a zone before the first byte is possible
@@ -136,7 +138,8 @@ struct Span {
 // One allocation of the plugin: a zone, what was asked for, a zone that begins with the very next byte.
 class GuardedBlock {
  public:
-  GuardedBlock(DirectPlugin& plugin, int object, std::uint8_t poison, bool sparse);
+  GuardedBlock(DirectPlugin& plugin, int object, std::uint8_t poison, bool sparse = false)
+      : plugin_(plugin), object_(object), poison_(poison), sparse_(sparse) {}
   ~GuardedBlock();
   GuardedBlock(const GuardedBlock&) = delete;
   GuardedBlock& operator=(const GuardedBlock&) = delete;
@@ -144,15 +147,20 @@ class GuardedBlock {
   // The plugin's code; on success all of it is written: poison inside. `space`: of the device's memories.
   bp_code allocate(std::uint64_t bytes, std::uint64_t alignment, std::uint32_t space = 0);
 
-  bp_handle handle() const { return handle_; }
-  std::uint64_t front() const {
-    return zones_.front;
-  }  // bytes before the first one that was asked for
-  std::uint64_t bytes() const { return zones_.bytes; }
   int object() const { return object_; }
-  bool is_watched() const { return !shadow_.empty(); }
+  // As asked for. Offsets, here and below, are from the first byte of that.
+  std::uint64_t bytes() const { return zones_.bytes; }
+  bp_region region(std::uint64_t offset, std::uint64_t count) const {
+    return {handle_, zones_.front + offset, count};
+  }
+  std::uint8_t* address(std::uint64_t offset) const {  // where the host may use it
+    return reinterpret_cast<std::uint8_t*>(handle_ + zones_.front + offset);
+  }
+  // By the instruments' own copies, done when they return; what is there is expected to differ.
+  void read(void* to, std::uint64_t count) const;
+  void write(const void* from, std::uint64_t count);
 
-  // What will be there once work that was just given is done; offsets are from the first byte that was asked for.
+  // What will be there once work that was just given is done.
   void expect(std::uint64_t offset, const std::uint8_t* data, std::uint64_t count);
   // What is there may be anything from now on, until the next look.
   void forget(std::uint64_t offset, std::uint64_t count);
@@ -164,9 +172,14 @@ class GuardedBlock {
   // All work on it being done: compares, writes what is wrong into `watch` and takes what is there for given. `kind`
   // overrides what the roles say.
   void look(Watch& watch, const char* kind = nullptr);
+  // The same of the zones alone.
+  void look_around(Watch& watch);
 
  private:
-  void report(Watch& watch, const char* kind, const std::uint8_t* found, std::uint64_t at);
+  bool is_watched() const { return !shadow_.empty(); }
+  // If bytes in [begin, end) are others than expected: the first one and how many do.
+  void compare(const Bytes& found, std::uint64_t begin, std::uint64_t end, const char* kind,
+               Watch& watch) const;
   const char* kind_by_role() const;
 
   DirectPlugin& plugin_;

@@ -1,7 +1,9 @@
+#include <cinttypes>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <dirent.h>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <malloc.h>
 #include <thread>
@@ -94,9 +96,10 @@ class Worker {
         } catch (const Json::exception& error) {
           result = {{"code", BP_BAD_ARGUMENT}, {"message", std::string("script: ") + error.what()}};
         }
+        result.emplace("code", BP_OK);
         // A copy that reads a result excuses nothing.
         if (computes(step) && lane_->varying_calls() != varying_before) ran.varies = true;
-        const bool good = result.value("code", BP_OK) == BP_OK;
+        const bool good = result["code"] == BP_OK;
         failed = failed || !good;
         if (!good && unprepared.empty() && prepares(step))
           unprepared = "step " + std::to_string(ran.steps.size()) + " (" +
@@ -215,28 +218,21 @@ namespace {
 constexpr std::size_t most_entries = 6;  // of a kind: one is enough to fail, a few to see a pattern
 
 std::int64_t count_entries(const char* folder) {
-  DIR* const open = opendir(folder);
-  if (open == nullptr) return -1;
-  std::int64_t count = 0;
-  while (const dirent* entry = readdir(open)) count += entry->d_name[0] != '.';
-  closedir(open);
-  return count;
+  std::error_code error;
+  const std::filesystem::directory_iterator entries(folder, error);
+  return error ? -1 : std::distance(begin(entries), end(entries));
 }
 
 // All mappings together. statm would count an emulator's own ones as well.
 std::int64_t address_space() {
-  std::FILE* const file = std::fopen("/proc/self/maps", "r");
-  if (file == nullptr) return -1;
+  std::ifstream maps("/proc/self/maps");
+  if (!maps) return -1;
   std::int64_t bytes = 0;
-  char line[512];
-  bool is_start = true;  // of a line: long names come in several parts
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    unsigned long long begin = 0, end = 0;
-    if (is_start && std::sscanf(line, "%llx-%llx", &begin, &end) == 2)
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64, &begin, &end) == 2)
       bytes += static_cast<std::int64_t>(end - begin);
-    is_start = std::strchr(line, '\n') != nullptr;
   }
-  std::fclose(file);
   return bytes;
 }
 
@@ -282,18 +278,42 @@ Json growth_json(const Counters& from, const Counters& to) {
   return growth;
 }
 
-void add_growth(Json& growth, const Counters& from, const Counters& to) {
-  const Json grown = growth_json(from, to);
-  for (const auto& [key, value] : grown.items()) growth[key].push_back(value);
+Json growth_by_quarters(const Counters& base, const std::vector<Counters>& marks) {
+  Json growth = Json::object();
+  for (std::size_t quarter = 1; quarter <= 4 && marks.size() >= 4; ++quarter) {
+    const Json grown = growth_json(base, marks[marks.size() * quarter / 4 - 1]);
+    for (const auto& [key, value] : grown.items()) growth[key].push_back(value);
+  }
+  return growth;
+}
+
+Repetitions::Repetitions(const Json& step)
+    : times(step.at("times")), at_least(step.value("at_least", times)),
+      milliseconds(step.value("milliseconds", 0.0)) {}
+
+bool Repetitions::go_on(std::int64_t done, int every) const {
+  if (done >= times || done < at_least || milliseconds <= 0 || done % every != 0)
+    return done < times;
+  const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;
+  return passed.count() <= milliseconds;
 }
 
 Json failure_json(const Error& error) {
   return {{"code", static_cast<bp_code>(error.error_class())}, {"message", error.what()}};
 }
 
-std::uint64_t hash_bytes(const void* data, std::size_t bytes, std::uint64_t seed) {
+Json there_and_back(const std::function<void(const void*)>& write,
+                    const std::function<void(void*)>& read) {
+  std::uint8_t sent[num_sent], came[num_sent] = {};
+  for (int i = 0; i < num_sent; ++i) sent[i] = static_cast<std::uint8_t>(i * 7 + 1);
+  write(sent);
+  read(came);
+  return {{"same", std::memcmp(sent, came, sizeof sent) == 0}};
+}
+
+std::uint64_t hash_bytes(const void* data, std::size_t bytes) {
   const auto* from = static_cast<const unsigned char*>(data);
-  std::uint64_t hash = seed;
+  std::uint64_t hash = 0xcbf29ce484222325ull;
   for (; bytes >= 8; bytes -= 8, from += 8) {
     std::uint64_t word;
     std::memcpy(&word, from, 8);
