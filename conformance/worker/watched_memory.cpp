@@ -6,70 +6,37 @@
 #include <backplane/runtime/stream.hpp>
 
 namespace bp::conform {
-namespace {
-
-constexpr std::uint64_t period = 256;  // of a zone's bytes
-
-constexpr auto two_periods = [] {
-  std::array<std::uint8_t, 2 * period> bytes{};
-  for (std::uint64_t i = 0; i < bytes.size(); ++i) bytes[i] = zone_byte(0, i);
-  return bytes;
-}();
-
-// A period of the zone's bytes, from a place on: another poison is another place.
-const std::uint8_t* period_from(std::uint8_t poison, std::uint64_t place) {
-  constexpr std::uint64_t places_of_one = 173;  // zone_byte is 1 more there
-  static_assert(zone_byte(0, places_of_one) == zone_byte(1, 0));
-  return two_periods.data() + (place + poison * places_of_one) % period;
-}
-
-bool is_zone(const Bytes& found, std::uint8_t poison, std::uint64_t begin) {
-  for (std::uint64_t i = 0; i < found.size(); i += period)
-    if (std::memcmp(found.data() + i, period_from(poison, begin),
-                    std::min(period, found.size() - i)) != 0)
-      return false;
-  return true;
-}
-
-void paint_zone(std::uint8_t* bytes, std::uint8_t poison, std::uint64_t begin, std::uint64_t end) {
-  for (std::uint64_t i = begin; i < end; i += period)
-    std::memcpy(bytes + (i - begin), period_from(poison, begin), std::min(period, end - i));
-}
-
-}  // namespace
 
 Zones::Zones(std::uint64_t asked, std::uint64_t alignment, std::uint8_t with)
     : front(alignment ? (zone_bytes + alignment - 1) / alignment * alignment : 0), bytes(asked),
       total(front + bytes + zone_bytes), poison(with) {}
 
 Bytes Zones::paint(bool only_zones, const Write& write) const {
-  const std::uint64_t end = front + bytes;
-  if (only_zones || total > largest_watched) {
-    for (const auto& [begin, size] : {std::pair{std::uint64_t{0}, front}, {end, zone_bytes}}) {
-      Bytes zone(size);
-      paint_zone(zone.data(), poison, begin, begin + size);
-      write(begin, zone);
-    }
-    return {};
+  Bytes all(only_zones || total > largest_watched ? 0 : total, poison);
+  for (const Span& zone : zones()) {
+    Bytes painted(zone.end - zone.begin);
+    for (std::uint64_t i = zone.begin; i < zone.end; ++i)
+      painted[i - zone.begin] = zone_byte(poison, i);
+    if (all.empty())
+      write(zone.begin, painted);
+    else
+      std::ranges::copy(painted, all.begin() + static_cast<std::ptrdiff_t>(zone.begin));
   }
-  Bytes all(total, poison);
-  paint_zone(all.data(), poison, 0, front);
-  paint_zone(all.data() + end, poison, end, total);
-  write(0, all);
+  if (!all.empty()) write(0, all);
   return all;
 }
 
 void Zones::look(Watch& watch, const Json& entry, const Read& read) const {
-  for (const std::uint64_t begin : {std::uint64_t{0}, front + bytes}) {
-    Bytes found(begin == 0 ? front : zone_bytes);
-    read(begin, found);
-    if (is_zone(found, poison, begin)) continue;
-    std::uint64_t i = begin;
-    while (found[i - begin] == zone_byte(poison, i)) ++i;
+  for (const Span& zone : zones()) {
+    Bytes found(zone.end - zone.begin);
+    read(zone.begin, found);
+    std::uint64_t i = zone.begin;
+    while (i < zone.end && found[i - zone.begin] == zone_byte(poison, i)) ++i;
+    if (i == zone.end) continue;
     Json seen = entry;
     seen.update({{"at", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(front)},
                  {"size", bytes},
-                 {"found", found[i - begin]},
+                 {"found", found[i - zone.begin]},
                  {"expected", zone_byte(poison, i)}});
     watch.add("zones", std::move(seen));
   }
@@ -267,12 +234,6 @@ void GuardedBlock::copy_expectation(std::uint64_t offset, const GuardedBlock& fr
   expect(offset, from.shadow_.data() + from.zones_.front + from_offset, count);
 }
 
-const char* GuardedBlock::kind_by_role() const {
-  if (was_output) return "gaps";
-  if (was_input) return "inputs";
-  return was_moved ? "copies" : "zones";
-}
-
 void GuardedBlock::compare(const Bytes& found, std::uint64_t begin, std::uint64_t end,
                            const char* kind, Watch& watch) const {
   std::uint64_t first = end, last = end, differing = 0;
@@ -308,7 +269,11 @@ void GuardedBlock::look(Watch& watch, const char* kind) {
     if (found != shadow_) {
       const std::uint64_t end = zones_.front + zones_.bytes;
       compare(found, 0, zones_.front, "zones", watch);
-      compare(found, zones_.front, end, kind ? kind : kind_by_role(), watch);
+      const char* const role = was_output  ? "gaps"
+                               : was_input ? "inputs"
+                               : was_moved ? "copies"
+                                           : "zones";
+      compare(found, zones_.front, end, kind ? kind : role, watch);
       compare(found, end, zones_.total, "zones", watch);
       shadow_.swap(found);
     }

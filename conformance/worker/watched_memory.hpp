@@ -28,6 +28,10 @@ constexpr std::uint8_t zone_byte(std::uint8_t poison, std::uint64_t place) {
 constexpr std::uint64_t largest_watched = 8u << 20;
 constexpr std::uint64_t zone_bytes = 256;
 
+struct Span {
+  std::uint64_t begin = 0, end = 0;
+};
+
 // An allocation between zones: `front` bytes lie before what was asked for, the other zone begins with the very next byte.
 struct Zones {
   std::uint64_t front = 0, bytes = 0, total = 0;
@@ -36,6 +40,7 @@ struct Zones {
   Zones() = default;
   // `alignment` 0: nothing may lie before the first byte.
   Zones(std::uint64_t bytes, std::uint64_t alignment, std::uint8_t poison);
+  std::array<Span, 2> zones() const { return {{{0, front}, {front + bytes, total}}}; }
   // The zones, and the poison between them unless only the zones are watched. Returns all that it then wrote, else nothing.
   using Write = std::function<void(std::uint64_t offset, const Bytes& bytes)>;
   Bytes paint(bool only_zones, const Write& write) const;
@@ -131,10 +136,6 @@ class CoreMemory {
   HostPieces pieces_;
 };
 
-struct Span {
-  std::uint64_t begin = 0, end = 0;
-};
-
 // One allocation of the plugin: a zone, what was asked for, a zone that begins with the very next byte.
 class GuardedBlock {
  public:
@@ -180,7 +181,6 @@ class GuardedBlock {
   // If bytes in [begin, end) are others than expected: the first one and how many do.
   void compare(const Bytes& found, std::uint64_t begin, std::uint64_t end, const char* kind,
                Watch& watch) const;
-  const char* kind_by_role() const;
 
   DirectPlugin& plugin_;
   const int object_;
