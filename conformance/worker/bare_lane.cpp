@@ -121,7 +121,6 @@ Json facts_json(const bp_device_info& info) {
           {"max_allocation", info.max_allocation}};
 }
 
-// {"do":"facts"}
 Json ask_facts(const DirectPlugin& plugin) {
   Json result = {{"counts", {plugin.num_devices}}};
   for (const char* time : {"first", "second"}) {
@@ -136,7 +135,7 @@ Json ask_facts(const DirectPlugin& plugin) {
   return result;
 }
 
-// {"do":"links"}, between all devices that open.
+// Between all devices that open.
 Json ask_links(const DirectPlugin& plugin) {
   const auto peer = plugin.table<bp_peer>(BP_PEER, BP_PEER_VERSION);
   Json links = Json::array();
@@ -165,17 +164,9 @@ Json ask_links(const DirectPlugin& plugin) {
 
 // ---- The lane
 
-// A library that was opened by itself, with a host of its own.
-struct Opened {
-  explicit Opened(const std::string& file, Skew skew = {}, std::uint32_t lowest = 1)
-      : host(file, skew, lowest), outcome(open_library(file, host, library)) {}
-
-  DirectHost host;
-  loading::PluginLibrary library{};
-  const loading::Outcome outcome;
-  const bp_plugin* const plugin = outcome.ok() ? library.plugin() : nullptr;
-  const Json failure = {{"code", outcome.code}, {"message", outcome.message}};
-};
+Json refusal_of(const OpenedFile& file) {
+  return {{"code", file.outcome.code}, {"message", file.outcome.message}};
+}
 
 // Values that all devices compute alike, however they round: small integers in f32.
 Bytes compute_on(Device device) {
@@ -214,9 +205,6 @@ class BareScope : public Scope {
     if (what == "together") return together(step);
     refuse("script: the bare lane has no step '{}'", what);
   }
-  std::uint64_t hash(int) override { return 0; }
-  void settle() override {}
-  void finish() override {}
 
  private:
   const std::string& file() {
@@ -248,12 +236,7 @@ class BareScope : public Scope {
   void use_once(bool by_core) {
     if (by_core) {
       Backend& backend = load_plugin(file());
-      const std::size_t colon = device_.rfind(':');
-      const std::size_t index =
-          colon == std::string::npos
-              ? 0
-              : static_cast<std::size_t>(std::stoul(device_.substr(colon + 1)));
-      compute_on(backend.devices.at(index)->device);
+      compute_on(bp::device(device_));
       unload_plugin(backend);
       return;
     }
@@ -281,8 +264,8 @@ class BareScope : public Scope {
     const std::string what = step.at("what").get<std::string>();
     const Skew skew = read_skew(step);
     const std::uint32_t lowest = what == "only_future" ? BP_ABI_LEVEL + 1000 : 1;
-    Opened opened(file(), skew, lowest);
-    if (!opened.plugin) return opened.failure;
+    OpenedFile opened(file(), skew, lowest);
+    if (!opened.plugin) return refusal_of(opened);
     const bp_plugin& plugin = *opened.plugin;
     Json result = {{"abi", plugin.abi}, {"kernels", plugin.num_kernels}};
     result["init"] = plugin.init ? plugin.init(plugin.self) : BP_OK;
@@ -371,8 +354,8 @@ class BareScope : public Scope {
   }
 
   Json probe() {
-    Opened opened(file());
-    if (!opened.plugin) return opened.failure;
+    OpenedFile opened(file());
+    if (!opened.plugin) return refusal_of(opened);
     const bp_plugin& plugin = *opened.plugin;
     Json codes = Json::array();
     for (int i = 0; i < 2; ++i) codes.push_back(plugin.probe ? plugin.probe(plugin.self) : BP_OK);
@@ -383,7 +366,7 @@ class BareScope : public Scope {
 
   Json two_hosts() {
     DirectPlugin plugin(device_, file());
-    Opened second(file());
+    OpenedFile second(file());
     Json result = {{"second", second.outcome.code}, {"message", second.outcome.message}};
     const std::int64_t before = second.host.errors, own = plugin.host.errors;
     result["works"] = works(plugin, [&](Scope& scope) {
@@ -425,7 +408,6 @@ class BareLane : public LaneDriver {
   std::unique_ptr<Scope> scope(std::uint8_t, Scope*) override {
     return std::make_unique<BareScope>(device_, plugin_);
   }
-  Json describe() override { return {{"device", device_}}; }
   Counters counters() override { return process_counters(); }
 
  private:

@@ -113,14 +113,6 @@ class CoreScope : public Scope {
     return hash_bytes(bytes.data(), bytes.size());
   }
 
-  void settle() override {
-    try {
-      bp::synchronize(record_.device);
-    } catch (const Error& error) {
-      if (error.error_class() == ErrorClass::device_lost) watch.set_lost(error.what());
-    }
-  }
-
   void finish() override {
     if (std::exchange(finished_, true)) return;
     settle();
@@ -144,6 +136,15 @@ class CoreScope : public Scope {
     bool is_given = false;  // made by the script, not by a row
     Bytes picture;          // of its storage, as last seen
   };
+
+  // Waits for all work of this scope.
+  void settle() {
+    try {
+      bp::synchronize(record_.device);
+    } catch (const Error& error) {
+      if (error.error_class() == ErrorClass::device_lost) watch.set_lost(error.what());
+    }
+  }
 
   Object& object(const Json& number) {
     const auto found = objects_.find(number.get<int>());
@@ -496,7 +497,6 @@ class CoreLane : public LaneDriver {
   std::unique_ptr<Scope> scope(std::uint8_t poison, Scope* within) override {
     return std::make_unique<CoreScope>(record_, memory_, poison, static_cast<CoreScope*>(within));
   }
-  Json describe() override { return {{"device", record_.name}}; }
   Counters counters() override {
     Counters now = process_counters();
     const auto host = host_memory_statistics();

@@ -221,12 +221,6 @@ std::string told(bp_code code) {
   return fmt::format("{}: {}", name, message.empty() ? "no message" : message);
 }
 
-loading::Outcome open_library(const std::string& path, DirectHost& host,
-                              loading::PluginLibrary& library) {
-  const auto what_was_told = [](const bp_host&) { return std::string_view(told_error().message); };
-  return loading::PluginLibrary::open(path, host.given(), what_was_told, &library);
-}
-
 void require(bp_code code, const char* what) {
   if (code == BP_OK) return;
   const bool known = is_error_class(code);
@@ -234,11 +228,16 @@ void require(bp_code code, const char* what) {
               fmt::format("{}: {}", what, told(code)));
 }
 
+OpenedFile::OpenedFile(const std::string& path, Skew skew, std::uint32_t lowest)
+    : file(path), host(path, skew, lowest),
+      outcome(loading::PluginLibrary::open(
+          path, host.given(), [](const bp_host&) { return std::string_view(told_error().message); },
+          &library)),
+      plugin(outcome.ok() ? library.plugin() : nullptr) {}
+
 DirectPlugin::DirectPlugin(const std::string& wanted, const std::string& path, Skew skew)
-    : host(path, skew), file(path) {
-  const loading::Outcome opened = open_library(path, host, library_);
-  if (!opened.ok()) throw_error(static_cast<ErrorClass>(opened.code), opened.message);
-  plugin = library_.plugin();
+    : OpenedFile(path, skew) {
+  if (!plugin) throw_error(static_cast<ErrorClass>(outcome.code), outcome.message);
   try {
     start();
     open(wanted);
@@ -283,18 +282,13 @@ bp_code DirectPlugin::reopen() {
 
 void DirectPlugin::shut_down() {
   if (plugin->shutdown) plugin->shutdown(plugin->self);
-  library_.close();
+  library.close();
   if (ring_) munmap(std::exchange(ring_, nullptr), ring_bytes);
 }
 
 void DirectPlugin::start() {
   if (plugin->probe) require(plugin->probe(plugin->self), "probe");
   if (plugin->init) require(plugin->init(plugin->self), "init");
-  for (std::uint32_t i = 0; i < plugin->num_kernels; ++i)
-    if (!plugin->kernels || !plugin->kernels[i] || !plugin->kernels[i]->op ||
-        !plugin->kernels[i]->run)
-      throw_error(ErrorClass::internal,
-                  fmt::format("{}: kernel {} has no name or no function", plugin->name, i));
   memory = complete(*plugin->memory);
   queue = complete(*plugin->queue);
   std::vector<const bp_kernel*> list(plugin->kernels, plugin->kernels + plugin->num_kernels);

@@ -99,22 +99,31 @@ struct DirectKernel {
   KnownArguments known;  // of the schema that it was written against
 };
 
+// A plugin's file, opened with a host of its own: nothing of the plugin was called yet.
+struct OpenedFile {
+  explicit OpenedFile(const std::string& path, Skew skew = {}, std::uint32_t lowest = 1);
+
+  const std::string file;
+  DirectHost host;
+  loading::PluginLibrary library{};
+  const loading::Outcome outcome;
+  const bp_plugin* const plugin;  // null if it was refused
+};
+
 // Throws bp::Error with what the plugin said, at whichever step fails.
-class DirectPlugin {
+class DirectPlugin : public OpenedFile {
  public:
   DirectPlugin(const std::string& device, const std::string& file, Skew skew = {});
   ~DirectPlugin();
   DirectPlugin(const DirectPlugin&) = delete;
   DirectPlugin& operator=(const DirectPlugin&) = delete;
 
-  DirectHost host;
-  const bp_plugin* plugin = nullptr;
   bp_memory memory{};
   bp_queue queue{};
   bp_device_info info{};
   bp_device* device = nullptr;
   bp_stream* side_stream = nullptr;  // for the instruments' own copies, if there are streams
-  std::string name, file;
+  std::string name;
   std::uint32_t num_devices = 0, index = 0;
   std::vector<DirectKernel> kernels;  // by falling priority, then as the plugin lists them
   std::mutex allocation;              // one allocate at a time
@@ -160,7 +169,6 @@ class DirectPlugin {
   // Host memory for a copy of the instruments', out of a ring: a copy that comes late hits nothing else.
   std::uint8_t* staging(std::uint64_t bytes);
 
-  loading::PluginLibrary library_;
   std::mutex staging_mutex_;
   std::uint8_t* ring_ = nullptr;  // mapped, so that the counters of malloc do not see it
 };
@@ -168,10 +176,6 @@ class DirectPlugin {
 inline bp_region at_host(const void* data, std::uint64_t bytes) {
   return {reinterpret_cast<std::uintptr_t>(data), 0, bytes};
 }
-
-// Opens a plugin's file with this host.
-loading::Outcome open_library(const std::string& path, DirectHost& host,
-                              loading::PluginLibrary& library);
 
 // "BP_OUT_OF_MEMORY: 12 bytes asked for, ..." of this thread's last error.
 std::string told(bp_code code);

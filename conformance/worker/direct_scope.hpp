@@ -56,7 +56,6 @@ class DirectScope : public Scope {
 
   Json step(const Json& step) override;
   std::uint64_t hash(int object) override;
-  void settle() override;
   void finish() override;
 
   // What steps share.
@@ -81,6 +80,8 @@ class DirectScope : public Scope {
   GuardedBlock* find_block(int object);
   GuardedBlock& block(const Json& step, const char* key = "object");
   bp_stream* stream_of(const Json& step);
+  // Waits for all work of this scope.
+  void settle();
   // The work was given to the stream of the step: waits for it unless told not to. The code of the work.
   bp_code settle_step(const Json& step, bool wait_by_default);
   // Waits for the stream of the step.

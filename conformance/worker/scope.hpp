@@ -67,11 +67,9 @@ class Scope {
   // One step's result; without a "code" it is BP_OK. Throws bp::Error, which becomes {"code", "message"}.
   virtual Json step(const Json& step) = 0;
   // Of the object's elements, all work being done.
-  virtual std::uint64_t hash(int object) = 0;
-  // Waits for all work of this scope.
-  virtual void settle() = 0;
+  virtual std::uint64_t hash(int) { return 0; }
   // Looks at everything once more, then releases all. No step may follow.
-  virtual void finish() = 0;
+  virtual void finish() {}
   Watch watch;
 };
 
@@ -101,7 +99,8 @@ class LaneDriver {
   // `within`: the scope's steps see that one's objects as well, which nobody changes meanwhile; it settles and looks at
   // what both share.
   virtual std::unique_ptr<Scope> scope(std::uint8_t poison, Scope* within = nullptr) = 0;
-  virtual Json describe() = 0;
+  // What Subject is read from; only of the direct lane.
+  virtual Json describe() { return {}; }
   virtual Counters counters() = 0;
   // Calls so far of kernels that do not declare BP_KERNEL_DETERMINISTIC.
   virtual std::uint64_t varying_calls() const { return 0; }

@@ -275,9 +275,6 @@ class RememberingLane : public LaneDriver {
       ++lane_.copies_;
       return {{"code", BP_OK}};
     }
-    std::uint64_t hash(int) override { return 0; }
-    void settle() override {}
-    void finish() override {}
     RememberingLane& lane_;
   };
   const bool leaks_;
