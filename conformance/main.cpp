@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <fcntl.h>
+#include <functional>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,7 +15,6 @@
 namespace {
 
 using bp::conform::Options;
-using Command = int (*)(const Options&);
 
 // A worker dies with its parent, leaves no core file and dies of what kills it.
 int work(const bp::conform::WorkerOptions& options) {
@@ -32,8 +32,7 @@ struct CommandLine {
   CLI::App app{"Backplane's conformance suite: tests a plugin case by case", "backplane conform"};
   Options options;
   bp::conform::WorkerOptions worker;
-  Command chosen = nullptr;
-  bool is_worker = false;
+  std::function<int()> chosen;
 
   CommandLine() {
     app.require_subcommand(0, 1);  // so that an unknown one is named; see main
@@ -52,9 +51,9 @@ struct CommandLine {
     return sub->add_option(name, value, description)->type_name(type);
   }
 
-  CLI::App* add(const char* name, const char* description, Command command) {
+  CLI::App* add(const char* name, const char* description, int (*command)(const Options&)) {
     CLI::App* sub = app.add_subcommand(name, description);
-    sub->callback([this, command] { chosen = command; });
+    sub->callback([this, command] { chosen = [this, command] { return command(options); }; });
     return sub;
   }
 
@@ -186,7 +185,7 @@ struct CommandLine {
 
   void add_worker() {
     CLI::App* sub = app.add_subcommand("worker", "")->group("");  // started by the others
-    sub->callback([this] { is_worker = true; });
+    sub->callback([this] { chosen = [this] { return work(worker); }; });
     sub->add_option("--device", worker.device)->required();
     sub->add_option("--plugin", worker.plugin);
     sub->add_option("--lane", worker.lane);
@@ -211,12 +210,12 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return line.app.exit(error) == 0 ? 0 : bp::conform::exit_misused;
   }
-  if (!line.is_worker && !line.chosen) {
+  if (!line.chosen) {
     std::fputs("conform: name a command; 'backplane conform --help' lists them\n", stderr);
     return bp::conform::exit_misused;
   }
   try {
-    return line.is_worker ? work(line.worker) : line.chosen(line.options);
+    return line.chosen();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return bp::conform::exit_misused;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -13,14 +14,6 @@ namespace bp::conform {
 
 class Crew {
  public:
-  ~Crew() {
-    {
-      const std::lock_guard lock(mutex_);
-      ends_ = true;
-    }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
   // work(0) to work(count - 1), each on a thread of its own, all begun at once. Returns when all are done; `work` does not
   // throw.
   void run(int count, const std::function<void(int)>& work) {
@@ -29,19 +22,18 @@ class Crew {
     wanted_ = waiting_ = running_ = count;
     ++order_;
     while (static_cast<int>(threads_.size()) < count)
-      threads_.emplace_back([this, place = static_cast<int>(threads_.size())] { serve(place); });
+      threads_.emplace_back([this, place = static_cast<int>(threads_.size())](
+                                const std::stop_token& end) { serve(place, end); });
     changed_.notify_all();
     changed_.wait(lock, [&] { return running_ == 0; });
     work_ = nullptr;
   }
 
  private:
-  void serve(int place) {
+  void serve(int place, const std::stop_token& end) {
     std::uint64_t done = 0;
     std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [&] { return ends_ || (order_ != done && place < wanted_); });
-      if (ends_) return;
+    while (changed_.wait(lock, end, [&] { return order_ != done && place < wanted_; })) {
       done = order_;
       const std::function<void(int)>& work = *work_;
       if (--waiting_ == 0) changed_.notify_all();
@@ -54,14 +46,13 @@ class Crew {
   }
 
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::thread> threads_;
+  std::condition_variable_any changed_;
   const std::function<void(int)>* work_ = nullptr;
   int wanted_ = 0;   // of the present work
   int waiting_ = 0;  // threads of it that have not begun
   int running_ = 0;  // that have not ended
   std::uint64_t order_ = 0;
-  bool ends_ = false;
+  std::vector<std::jthread> threads_;  // end first
 };
 
 }  // namespace bp::conform

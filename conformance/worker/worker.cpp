@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <functional>
 #include <malloc.h>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -63,18 +65,10 @@ class Worker {
   }
 
   // Steps that make what calls read, and steps that call.
-  static bool prepares(const Json& step) {
-    const auto& what = step.at("do").get_ref<const std::string&>();
-    return what == "allocate" || what == "write" || what == "poison" || what == "tensor";
-  }
-  static bool computes(const Json& step) {
-    const auto& what = step.at("do").get_ref<const std::string&>();
-    return what == "call" || what == "row" || what == "backward" || what == "repeat";
-  }
+  inline static const std::set<std::string> preparing = {"allocate", "write", "poison", "tensor"},
+                                            computing = {"call", "row", "backward", "repeat"};
 
-  using Tell = std::function<void(const Json& result)>;
-
-  Ran run(const Json& request, const Tell& tell = {}) {
+  Ran run(const Json& request, const std::function<void(const Json& result)>& tell = {}) {
     const auto poison = static_cast<std::uint8_t>(request.value("poison", 0xA5));
     Ran ran;
     bool failed = false;
@@ -86,9 +80,11 @@ class Worker {
       std::string unprepared;  // why there is memory that nobody wrote
       for (const Json& step : request.at("steps")) {
         Json result;
+        const std::string what = step.at("do");
+        const bool computes = computing.contains(what);
         const std::uint64_t varying_before = lane_->varying_calls();
         try {
-          result = unprepared.empty() || !computes(step)
+          result = unprepared.empty() || !computes
                        ? one_step(*scope, step, poison, ran.watch)
                        : Json{{"code", BP_INTERNAL}, {"message", "not called: " + unprepared}};
         } catch (const Error& error) {
@@ -98,13 +94,12 @@ class Worker {
         }
         result.emplace("code", BP_OK);
         // A copy that reads a result excuses nothing.
-        if (computes(step) && lane_->varying_calls() != varying_before) ran.varies = true;
+        if (computes && lane_->varying_calls() != varying_before) ran.varies = true;
         const bool good = result["code"] == BP_OK;
         failed = failed || !good;
-        if (!good && unprepared.empty() && prepares(step))
-          unprepared = "step " + std::to_string(ran.steps.size()) + " (" +
-                       step["do"].get<std::string>() +
-                       ") failed: " + result.value("message", std::string());
+        if (!good && unprepared.empty() && preparing.contains(what))
+          unprepared = fmt::format("step {} ({}) failed: {}", ran.steps.size(), what,
+                                   result.value("message", std::string()));
         if (tell) tell(result);
         ran.steps.push_back(std::move(result));
       }
