@@ -33,10 +33,12 @@
 //     {"do":"backward", "results":[N...], "cotangents":[N...], "inputs":[N...], "gradients":[N...]}
 //     {"do":"values", "object":N}    -> "bytes": elements, row-major;  {"do":"storage", "object":N} -> all its memory
 //     {"do":"replays", "steps":[ROW...], "times":T} -> "by_device": captured, and replayed so often
-//     {"do":"side_streams", "threads":H, "rounds":R, "calls":B} -> "checked", "wrong": see worker/scope.hpp
+//     {"do":"side_streams", "threads":H, "rounds":R, "calls":B} -> "checked": tensors compared, "wrong": of these, "message":
+//        the first error of a call. With "calls", sums are computed besides the copies: see worker/side_streams.cpp
 //   both
 //     {"do":"host", "threads":N?, "deterministic":B?, ...}: what the host says until the script ends. Direct lane: "fail_from"
-//        N: the N-th allocate_host from now on fails. Core lane: "recycle": true: rows get memory that was used before
+//        N: the N-th allocate_host from now on fails. Core lane: "recycle": true: rows get memory that was used before; "seed":
+//        of what they draw
 //     {"do":"repeat", "times":T, "threads":H, "setup":[...]?, "steps":[...], "hash":[N...], "growth":B?} -> "hashes": the
 //        distinct hashes, with counts; "codes", "message", "growth": see worker/repeat.cpp
 //     {"do":"counters"} -> "host_allocations", "device_allocations", "files", "threads"

@@ -20,7 +20,6 @@
 #include <sstream>
 
 #include <backplane/core_ops/generated/all.hpp>
-#include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/extensions/peer.h>
@@ -379,7 +378,6 @@ class BareScope : public Scope {
   }
 
   static Json together(const Json& step) {
-    ensure_operators();
     Json outputs = Json::object();
     std::vector<Backend*> loaded;
     std::vector<Device> devices;
@@ -417,7 +415,6 @@ class BareLane : public LaneDriver {
 }  // namespace
 
 std::unique_ptr<LaneDriver> open_bare_lane(const std::string& device, const std::string& plugin) {
-  ensure_operators();
   return std::make_unique<BareLane>(device, plugin);
 }
 

@@ -9,7 +9,6 @@
 #include <backplane/core_ops/generated/factory.hpp>
 #include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/counters.hpp>
-#include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/loading/loader.hpp>
@@ -339,7 +338,6 @@ class CoreScope : public Scope {
     return number ? streams_.at(number) : Stream::default_of(record_.device);
   }
 
-  // {"do":"host", "threads":N?, "deterministic":B?, "seed":N?, "recycle":B?}: settings, until the script ends.
   Json set_host(const Json& step) {
     if (step.contains("threads")) set_num_threads(step["threads"].get<std::uint32_t>());
     if (step.contains("deterministic")) set_deterministic(step["deterministic"].get<bool>());
@@ -519,7 +517,6 @@ class CoreLane : public LaneDriver {
 }  // namespace
 
 std::unique_ptr<LaneDriver> open_core_lane(const std::string& device, const std::string& plugin) {
-  ensure_operators();
   // Never destroyed: the core may release memory through it until the process ends.
   return std::make_unique<CoreLane>(device, plugin);
 }

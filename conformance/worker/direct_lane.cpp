@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/extensions/compiler.h>
 #include <backplane/extensions/host_calls.h>
 #include <backplane/extensions/host_memory.h>
@@ -105,7 +104,6 @@ class DirectLane : public LaneDriver {
 }  // namespace
 
 std::unique_ptr<LaneDriver> open_direct_lane(const std::string& device, const std::string& plugin) {
-  ensure_operators();
   return std::make_unique<DirectLane>(device, find_plugin_file(device, plugin));
 }
 

@@ -222,7 +222,6 @@ Json raw_memory(DirectScope& scope, const Json& step) {
   return answer(plugin.memory.fill(plugin.device, &target, bytes, 4, nullptr));
 }
 
-// {"do":"host", "threads":N?, "deterministic":B?, "fail_from":N?}: what the host says from now on.
 Json set_host(DirectScope& scope, const Json& step) {
   DirectHost& host = scope.plugin.host;
   if (step.contains("threads")) host.num_threads = step["threads"].get<std::uint32_t>();

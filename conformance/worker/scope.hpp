@@ -132,8 +132,7 @@ struct Repetitions {
 Json run_repeat(LaneDriver& lane, Scope& within, const Json& step, std::uint8_t poison,
                 Watch& watch);
 
-// {"do":"side_streams", "threads":H, "rounds":R, "calls":B} of the core lane -> "checked": tensors compared, "wrong": of these,
-// "message": the first error of a call. With "calls", sums are computed besides the copies.
+// {"do":"side_streams"} of the core lane.
 Json run_side_streams(DeviceRecord& record, const Json& step);
 
 // {"do":"alive"}: does what was written come back? Both functions copy so many bytes.

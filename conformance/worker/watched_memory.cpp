@@ -263,9 +263,7 @@ void GuardedBlock::look(Watch& watch, const char* kind) {
     Bytes found(zones_.total);
     plugin_.read(handle_, 0, found.data(), zones_.total);
     for (const Span& span : unknown_)
-      std::copy(found.begin() + static_cast<std::ptrdiff_t>(span.begin),
-                found.begin() + static_cast<std::ptrdiff_t>(span.end),
-                shadow_.begin() + static_cast<std::ptrdiff_t>(span.begin));
+      std::memcpy(shadow_.data() + span.begin, found.data() + span.begin, span.end - span.begin);
     if (found != shadow_) {
       const std::uint64_t end = zones_.front + zones_.bytes;
       compare(found, 0, zones_.front, "zones", watch);

@@ -11,6 +11,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/tensor/error.hpp>
 
 #include "worker/scope.hpp"
@@ -56,12 +57,11 @@ class Worker {
 
   void open() {
     if (lane_) return;
-    if (options_.lane == "core")
-      lane_ = open_core_lane(options_.device, options_.plugin);
-    else if (options_.lane == "bare")
-      lane_ = open_bare_lane(options_.device, options_.plugin);
-    else
-      lane_ = open_direct_lane(options_.device, options_.plugin);
+    ensure_operators();
+    const auto open_lane = options_.lane == "core"   ? open_core_lane
+                           : options_.lane == "bare" ? open_bare_lane
+                                                     : open_direct_lane;
+    lane_ = open_lane(options_.device, options_.plugin);
   }
 
   // Steps that make what calls read, and steps that call.
