@@ -68,9 +68,8 @@ class DirectScope : public Scope {
   struct HostBuffer {
     Bytes bytes;
     std::uint64_t place = 0;  // of the first byte, behind a multiple of 16
-    std::uint64_t hash =
-        0;  // if it is the target of a copy to the host: what came must stay as it is
-    bool is_target = false;
+    bool is_target = false;   // of a copy to the host: what came must stay as it is
+    std::uint64_t hash = 0;   // of what came
     bp_region region() const { return at_host(bytes.data() + place, bytes.size() - place); }
   };
 

@@ -87,7 +87,7 @@ bp_code CoreMemory::allocate(std::uint64_t bytes, std::uint64_t alignment, bp_ha
       record_.memory->allocate(record_.handle, block.zones.total, alignment, &block.raw);
   if (code != BP_OK) return code;
   if (!block.raw) return *out = 0, BP_OK;
-  // Inside of a large one as well nobody asked for its pages yet.
+  // A large one gets zones alone: nobody asked for its pages yet.
   block.zones.paint(false,
                     [&](std::uint64_t at, const Bytes& bytes) { write(block.raw, at, bytes); });
   *out = block.raw + block.zones.front;

@@ -157,7 +157,7 @@ class GuardedBlock {
   std::uint8_t* address(std::uint64_t offset) const {  // where the host may use it
     return reinterpret_cast<std::uint8_t*>(handle_ + zones_.front + offset);
   }
-  // By the instruments' own copies, done when they return; what is there is expected to differ.
+  // By the instruments' own copies from the first byte on, done when they return. No look expects what write changes.
   void read(void* to, std::uint64_t count) const;
   void write(const void* from, std::uint64_t count);
 
