@@ -16,7 +16,7 @@
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"
-#include "trials/trial.hpp"
+#include "trials/probes.hpp"
 
 namespace bp::conform {
 namespace {

@@ -13,7 +13,7 @@
 #include "inputs/values.hpp"
 #include "refuse.hpp"
 #include "report/files.hpp"
-#include "trials/trial.hpp"
+#include "trials/probes.hpp"
 
 namespace bp::conform {
 namespace {

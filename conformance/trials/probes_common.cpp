@@ -18,7 +18,10 @@ namespace {
 
 class ProbeTrial : public Trial {
  public:
-  ProbeTrial(Case one, ProbePlan plan) : one_(std::move(one)), plan_(std::move(plan)) {}
+  ProbeTrial(const Case& one, const Probe& probe, const Subject& subject)
+      : one_(one), plan_(one.shape, subject) {
+    probe.make(plan_);
+  }
 
   int num_scripts() const override { return plan_.unsupported.empty() ? plan_.scripts : 0; }
   int timeout_seconds() const override { return plan_.timeout_seconds; }
@@ -33,28 +36,89 @@ class ProbeTrial : public Trial {
 
   Verdict judge(const std::vector<Json>& answers) override {
     Verdict verdict;
-    verdict.rule = "probe";
-    if (!plan_.unsupported.empty()) {
-      verdict.rule = "does not apply: " + plan_.unsupported;
-      return verdict;
-    }
+    verdict.rule = plan_.unsupported.empty() ? "probe" : "does not apply: " + plan_.unsupported;
     for (const Json& answer : answers) {
       if (const std::string complaint = complaint_of(answer); !complaint.empty())
         fail_with(verdict, complaint);
       if (verdict.outcome != Outcome::pass) continue;
-      if (const std::string why = plan_.judge(answer); !why.empty()) fail_with(verdict, why);
+      if (const std::string why = plan_.fault_of(answer); !why.empty()) fail_with(verdict, why);
     }
     return verdict;
   }
 
  private:
   const Case one_;
-  const ProbePlan plan_;
+  ProbePlan plan_;
 };
 
 }  // namespace
 
-std::size_t ProbePlan::add(Json step) {
+// ---- Judging
+
+void demand_refusal(const Json& result, int code, const std::string& what) {
+  demand(code_of(result) == code, "{}: code {} instead of {}: {}", what, code_of(result), code,
+         message_of(result));
+  demand(!message_of(result).empty(), "{}: it fails without a message", what);
+}
+
+bool Answer::same_bytes(const std::vector<std::size_t>& some,
+                        const std::vector<std::size_t>& others) const {
+  return std::ranges::equal(some, others, [&](std::size_t one, std::size_t other) {
+    return (*this)[one].value("bytes", Json()) == (*this)[other].value("bytes", Json());
+  });
+}
+
+void Answer::demand_codes() const {
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    const std::string what =
+        fmt::format("step {} ({})", i, plan_.steps[i]["do"].get<std::string>());
+    const int wanted = plan_.codes_[i];
+    if (wanted == BP_OK || wanted == ProbePlan::ok_or_retry)
+      demand(code(i) == BP_OK || (wanted != BP_OK && code(i) == BP_RETRY), "{}: {}", what,
+             error_of((*this)[i]));
+    else
+      demand_refusal((*this)[i], wanted, what);
+  }
+}
+
+void Answer::demand_bytes(std::size_t step, const Bytes& expected, const std::string& what) const {
+  const Bytes* const found = bytes_of((*this)[step]);
+  if (!found) throw Wrong{fmt::format("{}: cannot be read: {}", what, message_of((*this)[step]))};
+  if (*found == expected) return;
+  const Bytes& bytes = *found;
+  const auto at =
+      static_cast<std::size_t>(std::ranges::mismatch(bytes, expected).in1 - bytes.begin());
+  demand(at < std::min(bytes.size(), expected.size()), "{}: {} bytes came, expected {}", what,
+         bytes.size(), expected.size());
+  demand(false, "{}: byte {} of {} is {:#x}, expected {:#x}", what, at, expected.size(), bytes[at],
+         expected[at]);
+}
+
+void Answer::demand_exhausted(std::size_t asked, std::size_t alive, const std::string& what) const {
+  if (code(asked) != BP_OK) {
+    demand(code(asked) == BP_OUT_OF_MEMORY, "{} says {} instead of BP_OUT_OF_MEMORY: {}", what,
+           code(asked), message_of((*this)[asked]));
+    demand(!message_of((*this)[asked]).empty(), "BP_OUT_OF_MEMORY came without a message");
+  }
+  demand((*this)[alive].value("same", false), "after BP_OUT_OF_MEMORY a copy there and back fails");
+}
+
+std::string ProbePlan::fault_of(const Json& json) const try {
+  const Answer answer(json, *this);
+  for (std::size_t i = 0; may_decline && i < steps.size(); ++i)
+    if (is_refused(answer[i])) return {};
+  if (!judges_alone_) answer.demand_codes();
+  for (const Read& read : reads_) answer.demand_bytes(read.step, read.bytes, read.what);
+  if (judge) judge(answer);
+  return {};
+} catch (const Wrong& wrong) {
+  return wrong.why;
+}
+
+// ---- Plans
+
+std::size_t ProbePlan::add(Json step, int code) {
+  codes_.push_back(code);
   steps.push_back(std::move(step));
   return steps.size() - 1;
 }
@@ -65,101 +129,125 @@ void ProbePlan::run_once(int timeout) {
   timeout_seconds = timeout;
 }
 
-void ProbePlan::judge_after_success(std::function<std::string(const Json&)> next) {
-  judge = [steps_of = steps, next = std::move(next)](const Json& answer) {
-    const std::string failure = first_failure(answer, steps_of);
-    return failure.empty() ? next(answer) : failure;
-  };
+void ProbePlan::judge_alone(std::function<void(const Answer&)> by) {
+  judges_alone_ = true;
+  judge = std::move(by);
 }
 
-void ProbePlan::expect_reads(std::vector<Expectation> reads) {
-  judge_after_success(
-      [reads = std::move(reads)](const Json& answer) { return differs(answer, reads); });
+void ProbePlan::each(const char* what, std::initializer_list<int> objects) {
+  for (const int object : objects) add(object_step(what, object));
 }
 
-void PicturedPlan::allocate(int object, std::uint64_t bytes, std::uint64_t alignment,
-                            std::uint32_t space) {
-  Json step = allocate_step(object, bytes, alignment);
-  plan.add(space == 0 ? std::move(step) : in_space(std::move(step), space));
+std::size_t ProbePlan::on_stream(const char* what, int stream, int code) {
+  return add(stream_step(what, stream), code);
+}
+
+std::size_t ProbePlan::synchronize(int stream, int code) {
+  return on_stream("synchronize", stream, code);
+}
+
+std::size_t ProbePlan::on_event(const char* what, int event, int stream, int code) {
+  return add(event_step(what, event, stream), code);
+}
+
+std::size_t ProbePlan::is_alive() {
+  return add({{"do", "alive"}});
+}
+
+void ProbePlan::allocate(int object, std::uint64_t bytes, std::uint64_t alignment,
+                         std::uint32_t space) {
+  add(in_space(allocate_step(object, bytes, alignment), space));
   pictures_[object].assign(bytes, 0);
 }
 
-void PicturedPlan::write(int object, std::uint64_t offset, const Bytes& data, int stream) {
-  plan.add(on_stream(write_step(object, offset, data), stream));
+void ProbePlan::write(int object, std::uint64_t offset, const Bytes& data, int stream) {
+  add(conform::on_stream(write_step(object, offset, data), stream));
   std::ranges::copy(data, pictures_.at(object).data() + offset);
 }
 
-void PicturedPlan::make(int object, const Bytes& data, std::uint64_t alignment,
-                        std::uint32_t space) {
+void ProbePlan::make(int object, const Bytes& data, std::uint64_t alignment, std::uint32_t space) {
   allocate(object, data.size(), alignment, space);
   write(object, 0, data);
 }
 
-void PicturedPlan::copy(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
-                        std::uint64_t count, int stream) {
-  plan.add(copy_step(to, to_offset, from, from_offset, count, stream));
+void ProbePlan::copy(int to, std::uint64_t to_offset, int from, std::uint64_t from_offset,
+                     std::uint64_t count, int stream) {
+  add(copy_step(to, to_offset, from, from_offset, count, stream));
   std::copy_n(pictures_.at(from).data() + from_offset, count, pictures_.at(to).data() + to_offset);
 }
 
-void PicturedPlan::fill(int object, std::uint64_t offset, std::uint64_t count, const Bytes& pattern,
-                        int stream) {
-  plan.add(fill_step(object, offset, count, pattern, stream));
+void ProbePlan::fill(int object, std::uint64_t offset, std::uint64_t count, const Bytes& pattern,
+                     int stream) {
+  add(fill_step(object, offset, count, pattern, stream));
   for (std::uint64_t i = 0; i < count; ++i)
     pictures_.at(object)[offset + i] = pattern[i % pattern.size()];
 }
 
-void PicturedPlan::expect_part(int object, std::uint64_t offset, std::uint64_t count,
-                               const std::string& what, int stream) {
+void ProbePlan::expect_part(int object, std::uint64_t offset, std::uint64_t count,
+                            const std::string& what, int stream) {
   const std::uint8_t* const from = pictures_.at(object).data() + offset;
-  reads_.push_back(
-      {plan.add(on_stream(read_step(object, offset, count), stream)), {from, from + count}, what});
+  expect_bytes(add(conform::on_stream(read_step(object, offset, count), stream)),
+               {from, from + count}, what);
 }
 
-void PicturedPlan::expect(int object, const std::string& what, int stream) {
+void ProbePlan::expect(int object, const std::string& what, int stream) {
   expect_part(object, 0, pictures_.at(object).size(), what, stream);
 }
 
-ProbePlan PicturedPlan::take() {
-  plan.expect_reads(std::move(reads_));
-  return std::move(plan);
+void ProbePlan::expect_bytes(std::size_t step, Bytes bytes, const std::string& what) {
+  reads_.push_back({step, std::move(bytes), what});
 }
 
-ProbePlan ask_bare(Json step, std::function<std::string(const Json& result)> judge) {
-  ProbePlan plan;
+void ask_bare(ProbePlan& plan, Json step, std::function<void(const Json& result)> judge) {
   plan.lane = "bare";
   plan.run_once(20);
   plan.add(std::move(step));
-  plan.judge_after_success(
-      [judge = std::move(judge)](const Json& answer) { return judge(result_of(answer, 0)); });
-  return plan;
+  plan.judge = [judge = std::move(judge)](const Answer& answer) { judge(answer[0]); };
 }
 
+void ask_bare_for_fault(ProbePlan& plan, Json step,
+                        std::function<std::string(const Json& result)> fault) {
+  ask_bare(plan, std::move(step),
+           [fault = std::move(fault)](const Json& result) { demand_none(fault(result)); });
+}
+
+void set_up(ProbePlan& plan, const Json& setup) {
+  for (const Json& step : setup) plan.add(step);
+}
+
+std::vector<std::size_t> read_all(ProbePlan& plan, const std::vector<int>& objects) {
+  std::vector<std::size_t> reads;
+  for (const int object : objects) reads.push_back(plan.add(object_step("read", object)));
+  return reads;
+}
+
+// ---- Families
+
 const std::vector<ProbeFamily>& probe_families() {
-  static const std::vector<ProbeFamily> families = {{"load", 0, load_probes},
-                                                    {"memory", 1, memory_probes},
-                                                    {"spaces", 1, space_probes},
-                                                    {"host_memory", 1, host_memory_probes},
-                                                    {"facts", 1, facts_probes},
-                                                    {"stream", 1, stream_probes},
-                                                    {"async", 1, async_probes},
-                                                    {"order", 1, order_probes},
-                                                    {"stream_memory", 1, stream_memory_probes},
-                                                    {"waits", 1, wait_probes},
-                                                    {"busy", 1, busy_probes},
-                                                    {"late", 5, late_probes},
-                                                    {"capture", 2, capture_probes},
-                                                    {"negative", 1, negative_probes},
-                                                    {"plan", 2, plan_probes},
-                                                    {"counters", 5, counter_probes},
-                                                    {"stress", 5, stress_probes},
-                                                    {"together", 5, together_probes}};
+  static const std::vector<ProbeFamily> families = [] {
+    std::vector<ProbeFamily> all;
+    for (const auto of_file :
+         {load_families, memory_families, facts_families, stream_families, busy_families,
+          late_families, replay_families, negative_families, stress_families})
+      std::ranges::move(of_file(), std::back_inserter(all));
+    return all;
+  }();
   return families;
+}
+
+std::vector<std::string> Probe::variants_for(const Subject& subject, int profile) const {
+  if (variants.applies && !variants.applies(subject)) return {};
+  if (variants.find) return variants.find(subject, profile);
+  std::vector<std::string> all = variants.names;
+  if (profile > 0) std::ranges::copy(variants.in_normal, std::back_inserter(all));
+  if (profile > 1) std::ranges::copy(variants.in_full, std::back_inserter(all));
+  return all;
 }
 
 std::vector<Case> ProbeFamily::cases(const Subject& subject, int profile) const {
   std::vector<Case> all;
-  for (const Probe& probe : probes())
-    for (const std::string& variant : probe.variants(subject, profile)) {
+  for (const Probe& probe : probes)
+    for (const std::string& variant : probe.variants_for(subject, profile)) {
       Case& one = all.emplace_back();
       one.lane = Lane::probe;
       one.op = fmt::format("{}.{}", name, probe.name);
@@ -172,17 +260,19 @@ std::unique_ptr<Trial> make_probe(const Case& one, const Subject& subject) {
   const std::string word = one.op.substr(0, one.op.find('.'));
   for (const ProbeFamily& family : probe_families()) {
     if (word != family.name) continue;
-    for (const Probe& probe : family.probes())
+    for (const Probe& probe : family.probes)
       if (one.op == fmt::format("{}.{}", word, probe.name))
-        return std::make_unique<ProbeTrial>(one, probe.plan(one.shape, subject));
+        return std::make_unique<ProbeTrial>(one, probe, subject);
     refuse_case(one, "the family '" + word + "' has no such probe");
   }
   refuse_case(one, "there is no family '" + word + "' of probes");
 }
 
-Bytes pattern_bytes(std::size_t count, unsigned seed) {
+// ---- Steps
+
+Bytes pattern_bytes(std::size_t count, std::uint64_t seed) {
   Bytes bytes(count);
-  std::uint32_t state = seed * 2654435761u + 12345u;
+  std::uint32_t state = static_cast<std::uint32_t>(seed) * 2654435761u + 12345u;
   for (std::uint8_t& byte : bytes) {
     state = state * 1664525u + 1013904223u;
     byte = static_cast<std::uint8_t>(state >> 24);
@@ -216,7 +306,7 @@ Json fill_step(int object, std::uint64_t offset, std::uint64_t count, Bytes patt
           {"pattern", Json::binary(std::move(pattern))},
           {"stream", stream}};
 }
-Json simple_step(const char* what, int stream) {
+Json stream_step(const char* what, int stream) {
   return {{"do", what}, {"stream", stream}};
 }
 Json object_step(const char* what, int object) {
@@ -241,61 +331,6 @@ Json core_vector(int object, const char* dtype, std::size_t count, const Bytes& 
 
 Json core_call(const char* op, Json args, int result) {
   return {{"do", "row"}, {"op", op}, {"args", std::move(args)}, {"results", {result}}};
-}
-
-std::string first_failure(const Json& answer, const Json& steps) {
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Json& result = result_of(answer, i);
-    if (code_of(result) != BP_OK)
-      return fmt::format("step {} ({}): {}", i, steps[i]["do"].get<std::string>(),
-                         error_of(result));
-  }
-  return {};
-}
-
-std::string refused(const Json& result, int code, const std::string& what) {
-  if (code_of(result) != code)
-    return fmt::format("{}: code {} instead of {}: {}", what, code_of(result), code,
-                       message_of(result));
-  return message_of(result).empty() ? what + ": it fails without a message" : "";
-}
-
-std::string exhausted(const Json& answer, std::size_t asked, std::size_t alive,
-                      const std::string& what) {
-  const Json& result = result_of(answer, asked);
-  if (code_of(result) != BP_OK && code_of(result) != BP_OUT_OF_MEMORY)
-    return fmt::format("{} says {} instead of BP_OUT_OF_MEMORY: {}", what, code_of(result),
-                       message_of(result));
-  if (code_of(result) != BP_OK && message_of(result).empty())
-    return "BP_OUT_OF_MEMORY came without a message";
-  return result_of(answer, alive).value("same", false)
-             ? ""
-             : "after BP_OUT_OF_MEMORY a copy there and back fails";
-}
-
-std::string differs(const Json& answer, std::size_t step, const Bytes& expected,
-                    const std::string& what) {
-  const Bytes* bytes = bytes_of(result_of(answer, step));
-  if (!bytes)
-    return fmt::format("{}: cannot be read: {}", what, message_of(result_of(answer, step)));
-  if (*bytes == expected) return {};
-  const std::size_t shared = std::min(bytes->size(), expected.size());
-  const auto at = static_cast<std::size_t>(
-      std::mismatch(bytes->begin(), bytes->begin() + static_cast<std::ptrdiff_t>(shared),
-                    expected.begin())
-          .first -
-      bytes->begin());
-  if (at == shared)
-    return fmt::format("{}: {} bytes came, expected {}", what, bytes->size(), expected.size());
-  return fmt::format("{}: byte {} of {} is {:#x}, expected {:#x}", what, at, expected.size(),
-                     (*bytes)[at], expected[at]);
-}
-
-std::string differs(const Json& answer, const std::vector<Expectation>& reads) {
-  for (const Expectation& each : reads)
-    if (std::string why = differs(answer, each.step, each.bytes, each.what); !why.empty())
-      return why;
-  return {};
 }
 
 // A quarter's growth below these is noise: what malloc keeps at hand, a page here and there.
@@ -323,15 +358,6 @@ std::string grows(const Json& growth, double times, double heap_bytes) {
   return {};
 }
 
-std::vector<std::string> with_events(const Subject& subject, int) {
-  if (subject.has_streams && subject.has_events) return {""};
-  return {};
-}
-
-std::vector<std::string> one_variant(const Subject&, int) {
-  return {""};
-}
-
 // ---- Small calls
 
 namespace {
@@ -354,16 +380,10 @@ bool is_small(const DirectProblem& call) {
 bool find_call(const Operator& op, const Axes& axes, Dtype dtype, const Subject& subject,
                std::size_t turn, DirectProblem& out) {
   for (std::size_t i = 0; i < axes.shapes.size(); ++i) {
-    const std::string& shape = axes.shapes[(turn + i) % axes.shapes.size()];
-    Case one;
+    Case one = case_of(op, dtype, axes.shapes[(turn + i) % axes.shapes.size()], axes.layouts.at(0),
+                       axes.values.at(0), "call");
     one.seed = 1 + turn;
     one.lane = Lane::direct;
-    one.op = op.name();
-    one.dtype = dtype;
-    one.shape = shape;
-    one.layouts = axes.layouts.at(0);
-    one.values = axes.values.at(0);
-    one.form = "call";
     try {
       if (make_direct_call(one, make_problem(one), subject, out) && is_small(out)) return true;
     } catch (const Error&) {
@@ -406,13 +426,24 @@ std::vector<std::string> small_calls(const Subject& subject, int profile) {
   return names;
 }
 
+std::vector<std::string> some_small_calls(const Subject& subject, int profile, std::size_t most) {
+  const std::vector<std::string> all = small_calls(subject, profile);
+  std::vector<std::string> some;
+  for (std::size_t i = 0; i < all.size(); i += std::max<std::size_t>(all.size() / most, 1))
+    some.push_back(all[i]);
+  return some;
+}
+
+const Operator* row_of_call(const std::string& call) {
+  return find_operator(call.substr(0, call.find('[')));
+}
+
 SmallCall small_call(const std::string& name, const Subject& subject, std::size_t turn,
                      int first_object) {
   ensure_operators();
   SmallCall made;
+  const Operator* op = row_of_call(name);
   const std::size_t bracket = name.find('[');
-  made.op = name.substr(0, bracket);
-  const Operator* op = find_operator(made.op);
   Dtype dtype = f32;
   DirectProblem call;
   const Axes axes = op ? axes_of(*op, Profile::quick) : Axes();
@@ -425,7 +456,7 @@ SmallCall small_call(const std::string& name, const Subject& subject, std::size_
     add_memory(made.setup, call.problem.tensors[i], first_object + static_cast<int>(i), true);
   for (const Laid& laid : call.outputs) {
     made.outputs.push_back(first_object + first_output + static_cast<int>(made.outputs.size()));
-    if (!(op->flags & BP_OP_SHAPE_DATA)) add_memory(made.setup, laid, made.outputs.back(), false);
+    if (!call.is_allocated_by_kernel()) add_memory(made.setup, laid, made.outputs.back(), false);
   }
   made.call = call_step(call.problem, call.outputs, made.outputs, first_object);
   return made;

@@ -11,27 +11,26 @@ namespace bp::conform {
 namespace {
 
 // `find` gives what is wrong with one device's facts.
-ProbePlan of_each_device(std::function<std::string(const Json& facts)> find) {
-  return ask_bare({{"do", "facts"}}, [find = std::move(find)](const Json& result) -> std::string {
-    for (std::size_t i = 0; i < result["first"].size(); ++i)
-      if (const std::string fault = find(result["first"][i]); !fault.empty())
-        return fmt::format("device {} {}", i, fault);
-    return {};
+void of_each_device(ProbePlan& plan, std::function<std::string(const Json& facts)> find) {
+  ask_bare(plan, {{"do", "facts"}}, [find = std::move(find)](const Json& result) {
+    for (std::size_t i = 0; i < result["first"].size(); ++i) {
+      const std::string fault = find(result["first"][i]);
+      demand(fault.empty(), "device {} {}", i, fault);
+    }
   });
 }
 
-ProbePlan twice(const std::string&, const Subject&) {
-  return ask_bare({{"do", "facts"}}, [](const Json& result) -> std::string {
+void twice(ProbePlan& plan) {
+  ask_bare(plan, {{"do", "facts"}}, [](const Json& result) {
     for (std::size_t i = 0; i < result["first"].size(); ++i)
       for (const auto& [fact, value] : result["first"][i].items())
-        if (result["second"].at(i).at(fact) != value)
-          return fmt::format("the {} of device {} is another one when asked again", fact, i);
-    return {};
+        demand(result["second"].at(i).at(fact) == value,
+               "the {} of device {} is another one when asked again", fact, i);
   });
 }
 
-ProbePlan texts(const std::string&, const Subject&) {
-  return of_each_device([](const Json& facts) -> std::string {
+void texts(ProbePlan& plan) {
+  of_each_device(plan, [](const Json& facts) -> std::string {
     for (const char* text : {"name", "bus", "driver"}) {
       const auto& bytes = facts[text].get_binary();
       if (std::ranges::find(bytes, 0) == bytes.end())
@@ -41,8 +40,8 @@ ProbePlan texts(const std::string&, const Subject&) {
   });
 }
 
-ProbePlan numa_node(const std::string&, const Subject&) {
-  return of_each_device([](const Json& facts) -> std::string {
+void numa_node(ProbePlan& plan) {
+  of_each_device(plan, [](const Json& facts) -> std::string {
     const int node = facts["numa_node"].get<int>();
     if (node == -1) return {};
     const std::string folder = fmt::format("/sys/devices/system/node/node{}", node);
@@ -51,107 +50,90 @@ ProbePlan numa_node(const std::string&, const Subject&) {
   });
 }
 
-ProbePlan priority_range(const std::string&, const Subject& subject) {
-  return of_each_device([has_streams = subject.has_streams](const Json& facts) -> std::string {
+void priority_range(ProbePlan& plan) {
+  of_each_device(plan, [has_streams = plan.subject.has_streams](const Json& facts) -> std::string {
     const int least = facts["least_priority"].get<int>(),
               greatest = facts["greatest_priority"].get<int>();
-    if (greatest > least)
-      return fmt::format("has priorities from {} down to {}; lower is more urgent", least,
-                         greatest);
-    if (greatest > 0 || least < 0)
-      return fmt::format("has priorities from {} down to {}, without 0, which is normal", least,
-                         greatest);
+    const std::string range = fmt::format("has priorities from {} down to {}", least, greatest);
+    if (greatest > least) return range + "; lower is more urgent";
+    if (greatest > 0 || least < 0) return range + ", without 0, which is normal";
     if (!has_streams && greatest != least) return "has a range of priorities, and no streams";
     return {};
   });
 }
 
-std::vector<std::string> ends_of_range(const Subject& subject, int) {
-  if (!subject.has_streams) return {};
-  return {"least", "greatest"};
-}
-
 // A stream at the end of the range takes work as any other.
-ProbePlan priority(const std::string& variant, const Subject& subject) {
-  PicturedPlan script;
-  script.plan.add(
-      {{"do", "stream"},
-       {"object", 50},
-       {"priority", variant == "least" ? subject.least_priority : subject.greatest_priority}});
-  script.make(1, pattern_bytes(3000, 4));
-  script.allocate(2, 3000);
-  script.copy(2, 0, 1, 0, 3000, 50);
-  script.plan.add(simple_step("synchronize", 50));
-  script.expect(2, fmt::format("a copy on a stream of the {} priority", variant));
-  return script.take();
+void priority(ProbePlan& plan) {
+  plan.add({{"do", "stream"},
+            {"object", 50},
+            {"priority", plan.variant == "least" ? plan.subject.least_priority
+                                                 : plan.subject.greatest_priority}});
+  plan.make(1, pattern_bytes(3000, 4));
+  plan.allocate(2, 3000);
+  plan.copy(2, 0, 1, 0, 3000, 50);
+  plan.synchronize(50);
+  plan.expect(2, fmt::format("a copy on a stream of the {} priority", plan.variant));
 }
 
 // Others may take and give back memory meanwhile, so that only what happens in every round counts.
-ProbePlan free_memory(const std::string&, const Subject&) {
+void free_memory(ProbePlan& plan) {
   constexpr std::uint64_t much = 32 << 20;
-  constexpr int rounds = 4;
-  ProbePlan plan;
+  constexpr std::size_t rounds = 4;
   plan.run_once(60);
-  std::vector<std::size_t> before, after;
-  for (int round = 0; round < rounds; ++round) {
-    before.push_back(plan.add({{"do", "describe_space"}, {"space", 0}}));
-    plan.add(allocate_step(1 + round, much));
-    after.push_back(plan.add({{"do", "describe_space"}, {"space", 0}}));
+  const Json describe = {{"do", "describe_space"}, {"space", 0}};
+  for (std::size_t round = 0; round < rounds; ++round) {
+    plan.add(describe);
+    plan.add(allocate_step(1 + static_cast<int>(round), much));
+    plan.add(describe);
   }
-  plan.judge_after_success([=](const Json& answer) -> std::string {
-    int rises = 0;
-    for (int round = 0; round < rounds; ++round) {
-      const auto at = static_cast<std::size_t>(round);
-      std::uint64_t free[2];
-      for (const bool is_after : {false, true}) {
-        const Json& space = result_of(answer, is_after ? after[at] : before[at]);
-        free[is_after] = space["free"].get<std::uint64_t>();
-        const auto total = space["total"].get<std::uint64_t>();
-        if (free[is_after] > total)
-          return fmt::format("{} bytes are free of {}", free[is_after], total);
-      }
-      rises += free[1] >= free[0] + much / 2;
+  plan.judge = [=](const Answer& answer) {
+    std::size_t rises = 0;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      const auto free_at = [&](std::size_t step) {
+        const auto free = answer[step]["free"].get<std::uint64_t>(),
+                   total = answer[step]["total"].get<std::uint64_t>();
+        demand(free <= total, "{} bytes are free of {}", free, total);
+        return free;
+      };
+      const std::uint64_t before = free_at(3 * round), after = free_at(3 * round + 2);
+      rises += after >= before + much / 2;
     }
-    if (rises < rounds) return {};
-    return fmt::format("free memory rises whenever {} bytes are allocated", much);
-  });
-  return plan;
+    demand(rises < rounds, "free memory rises whenever {} bytes are allocated", much);
+  };
 }
 
-std::string fault_in_link(const Json& links, const Json& link) {
+void check_link(const Json& links, const Json& link) {
   const int to = link["to"].get<int>(), from = link["from"].get<int>();
-  const auto name = [&] { return fmt::format("the link from device {} to {}", from, to); };
-  if (code_of(link) != BP_OK && code_of(link) != BP_UNSUPPORTED)
-    return fmt::format("{}: {}", name(), error_of(link));
-  if (code_of(link) != BP_OK) return {};
+  const std::string name = fmt::format("the link from device {} to {}", from, to);
+  demand(code_of(link) == BP_OK || code_of(link) == BP_UNSUPPORTED, "{}: {}", name, error_of(link));
+  if (code_of(link) != BP_OK) return;
   const auto kind = link["kind"].get<std::uint32_t>();
-  if (to == from && kind != BP_LINK_SAME && kind != BP_LINK_UNKNOWN)
-    return fmt::format("{} is of kind {}, though they are one device", name(), kind);
+  demand(to != from || kind == BP_LINK_SAME || kind == BP_LINK_UNKNOWN,
+         "{} is of kind {}, though they are one device", name, kind);
   for (const Json& back : links)
-    if (back["to"] == from && back["from"] == to &&
-        (code_of(back) != BP_OK || back["kind"] != kind))
-      return fmt::format("{} is of kind {}, and not the one back", name(), kind);
-  return {};
+    demand(back["to"] != from || back["from"] != to ||
+               (code_of(back) == BP_OK && back["kind"] == kind),
+           "{} is of kind {}, and not the one back", name, kind);
 }
 
-ProbePlan link(const std::string&, const Subject&) {
-  return ask_bare({{"do", "links"}}, [](const Json& result) -> std::string {
-    for (const Json& each : result["links"])
-      if (std::string fault = fault_in_link(result["links"], each); !fault.empty()) return fault;
-    return {};
+void links_between(ProbePlan& plan) {
+  ask_bare(plan, {{"do", "links"}}, [](const Json& result) {
+    for (const Json& each : result["links"]) check_link(result["links"], each);
   });
 }
 
 }  // namespace
 
-std::vector<Probe> facts_probes() {
-  return {{"twice", one_variant, twice},
-          {"texts", one_variant, texts},
-          {"numa_node", one_variant, numa_node},
-          {"priority_range", one_variant, priority_range},
-          {"priority", ends_of_range, priority},
-          {"free_memory", where<&Subject::describes_space>, free_memory},
-          {"link", where<&Subject::has_links>, link}};
+std::vector<ProbeFamily> facts_families() {
+  return {{"facts",
+           1,
+           {{"twice", twice},
+            {"texts", texts},
+            {"numa_node", numa_node},
+            {"priority_range", priority_range},
+            {"priority", priority, {{"least", "greatest"}, has<&Subject::has_streams>}},
+            {"free_memory", free_memory, {.applies = has<&Subject::describes_space>}},
+            {"link", links_between, {.applies = has<&Subject::has_links>}}}}};
 }
 
 }  // namespace bp::conform

@@ -7,26 +7,17 @@
 namespace bp::conform {
 namespace {
 
-std::vector<std::string> bad_patterns(const Subject& subject, int) {
-  if (!subject.has_fill) return {};
-  return {"3", "5", "6", "7", "12"};
-}
-
-ProbePlan fill_pattern(const std::string& variant, const Subject&) {
-  const std::size_t width = std::stoul(variant);
-  ProbePlan plan;
-  plan.add(allocate_step(1, 240, 16));
-  plan.add(write_step(1, 0, pattern_bytes(240, 4)));
-  const std::size_t fill = plan.add(fill_step(1, 0, width * 8, pattern_bytes(width, 9)));
-  const std::size_t read = plan.add(read_step(1, 0, 240));
-  plan.judge = [=](const Json& answer) -> std::string {
-    if (std::string why = refused(result_of(answer, fill), BP_BAD_ARGUMENT,
-                                  fmt::format("fill with a pattern of {} bytes", width));
-        !why.empty())
-      return why;
-    return differs(answer, read, pattern_bytes(240, 4), "the target of a fill that failed");
-  };
-  return plan;
+void fill_pattern(ProbePlan& plan) {
+  const std::size_t width = plan.number();
+  const Bytes before = pattern_bytes(240, 4);
+  plan.make(1, before, 16);
+  const std::size_t fill = plan.add(fill_step(1, 0, width * 8, pattern_bytes(width, 9))),
+                    read = plan.add(read_step(1, 0, before.size()));
+  plan.judge_alone([=](const Answer& answer) {
+    demand_refusal(answer[fill], BP_BAD_ARGUMENT,
+                   fmt::format("fill with a pattern of {} bytes", width));
+    answer.demand_bytes(read, before, "the target of a fill that failed");
+  });
 }
 
 std::vector<std::string> stale_kinds(const Subject& subject, int) {
@@ -35,106 +26,93 @@ std::vector<std::string> stale_kinds(const Subject& subject, int) {
   return {"stale_copy"};
 }
 
-ProbePlan stale(const std::string& variant, const Subject&) {
-  ProbePlan plan;
-  const std::size_t used = plan.add({{"do", "raw"}, {"what", variant}});
-  plan.judge = [=](const Json& answer) {
-    return refused(result_of(answer, used), BP_BAD_ARGUMENT, variant + " of released memory");
-  };
-  return plan;
+// Adds a step that must be refused, and judges by that alone.
+void refuse_last(ProbePlan& plan, Json step, const std::string& what) {
+  const std::size_t last = plan.add(std::move(step));
+  plan.judge_alone(
+      [=](const Answer& answer) { demand_refusal(answer[last], BP_BAD_ARGUMENT, what); });
 }
 
-ProbePlan unknown_operator(const std::string&, const Subject&) {
-  ProbePlan plan;
+void stale(ProbePlan& plan) {
+  refuse_last(plan, {{"do", "raw"}, {"what", plan.variant}}, plan.variant + " of released memory");
+}
+
+void demand_name(const Json& error, const char* row) {
+  demand(message_of(error).find(row) != std::string::npos,
+         "the error does not name the operator: {}", message_of(error));
+}
+
+void unknown_operator(ProbePlan& plan) {
   plan.lane = "core";
-  const std::size_t row =
-      plan.add({{"do", "row"}, {"op", "no_such_row"}, {"args", Json::array()}, {"results", {1}}});
-  plan.judge = [=](const Json& answer) -> std::string {
-    const Json& result = result_of(answer, row);
-    if (std::string why = refused(result, BP_BAD_ARGUMENT, "an unknown operator"); !why.empty())
-      return why;
-    return message_of(result).find("no_such_row") != std::string::npos
-               ? ""
-               : "the error does not name the operator: " + message_of(result);
-  };
-  return plan;
+  const std::size_t row = plan.add(core_call("no_such_row", Json::array(), 1));
+  plan.judge_alone([=](const Answer& answer) {
+    demand_refusal(answer[row], BP_BAD_ARGUMENT, "an unknown operator");
+    demand_name(answer[row], "no_such_row");
+  });
 }
 
-Json core_floats(int object, std::size_t count) {
-  return core_vector(object, "f32", count, Bytes(count * 4));
+constexpr std::size_t num_floats = 5;
+Json core_floats(int object) {
+  return core_vector(object, "f32", num_floats, Bytes(num_floats * 4));
 }
 
 // A bad index is found on the device: the error comes out once, names the operator, and the stream goes on.
-ProbePlan error_once(const std::string&, const Subject&) {
-  ProbePlan plan;
+void error_once(ProbePlan& plan) {
   plan.lane = "core";
-  plan.add(core_floats(1, 5));
+  plan.add(core_floats(1));
   Bytes index(16);
   index[0] = 99;
   plan.add(core_vector(2, "i64", 2, index));
   const Json args = Json::array({{{"tensor", 1}}, {{"i", 0}}, {{"tensor", 2}}});
   Json gather = core_call("gather", args, 3);
   gather["synchronize"] = false;
-  const std::size_t row = plan.add(gather);
-  const std::size_t first = plan.add(simple_step("synchronize")),
-                    second = plan.add(simple_step("synchronize"));
-  const std::size_t good = plan.add(core_call("add", {{{"tensor", 1}}, {{"tensor", 1}}}, 4));
-  plan.judge = [=](const Json& answer) -> std::string {
-    const bool at_once = code_of(result_of(answer, row)) != BP_OK;
-    const Json& error = result_of(answer, at_once ? row : first);
-    if (std::string why = refused(error, BP_BAD_ARGUMENT, "gather with index 99 of 5");
-        !why.empty())
-      return why;
-    if (message_of(error).find("gather") == std::string::npos)
-      return "the error does not name the operator: " + message_of(error);
-    if (at_once && code_of(result_of(answer, first)) != BP_OK)
-      return "the error comes out again at the next synchronize";
-    if (code_of(result_of(answer, second)) != BP_OK)
-      return "the error comes out again at the synchronize after the next";
-    return code_of(result_of(answer, good)) == BP_OK
-               ? ""
-               : "the next call fails as well: " + message_of(result_of(answer, good));
-  };
-  return plan;
+  const std::size_t row = plan.add(gather), first = plan.synchronize(), second = plan.synchronize(),
+                    good = plan.add(core_call("add", {{{"tensor", 1}}, {{"tensor", 1}}}, 4));
+  plan.judge_alone([=](const Answer& answer) {
+    const bool at_once = answer.code(row) != BP_OK;
+    const Json& error = answer[at_once ? row : first];
+    demand_refusal(error, BP_BAD_ARGUMENT, "gather with index 99 of 5");
+    demand_name(error, "gather");
+    demand(!at_once || answer.code(first) == BP_OK,
+           "the error comes out again at the next synchronize");
+    demand(answer.code(second) == BP_OK,
+           "the error comes out again at the synchronize after the next");
+    demand(answer.code(good) == BP_OK, "the next call fails as well: {}", message_of(answer[good]));
+  });
 }
 
 // A tensor of another device among the arguments.
-ProbePlan other_device(const std::string&, const Subject&) {
-  ProbePlan plan;
+void other_device(ProbePlan& plan) {
   plan.lane = "core";
-  plan.add(core_floats(1, 5));
-  Json elsewhere = core_floats(2, 5);
+  plan.add(core_floats(1));
+  Json elsewhere = core_floats(2);
   elsewhere["on"] = "meta";
   plan.add(elsewhere);
-  const std::size_t row = plan.add(core_call("add", {{{"tensor", 1}}, {{"tensor", 2}}}, 3));
-  plan.judge = [=](const Json& answer) {
-    return refused(result_of(answer, row), BP_BAD_ARGUMENT, "add of tensors of two devices");
-  };
-  return plan;
+  refuse_last(plan, core_call("add", {{{"tensor", 1}}, {{"tensor", 2}}}, 3),
+              "add of tensors of two devices");
 }
 
 // No kernel ever sees a stride below 0: the core makes no such tensor.
-ProbePlan negative_stride(const std::string&, const Subject&) {
-  ProbePlan plan;
+void negative_stride(ProbePlan& plan) {
   plan.lane = "core";
-  plan.add(core_floats(1, 5));
-  const std::size_t row = plan.add(
-      core_call("as_strided", {{{"tensor", 1}}, {{"ints", {5}}}, {{"ints", {-1}}}, {{"i", 4}}}, 2));
-  plan.judge = [=](const Json& answer) {
-    return refused(result_of(answer, row), BP_BAD_ARGUMENT, "as_strided with a stride of -1");
-  };
-  return plan;
+  plan.add(core_floats(1));
+  refuse_last(
+      plan,
+      core_call("as_strided", {{{"tensor", 1}}, {{"ints", {5}}}, {{"ints", {-1}}}, {{"i", 4}}}, 2),
+      "as_strided with a stride of -1");
 }
 
 }  // namespace
 
-std::vector<Probe> negative_probes() {
-  return {{"fill_pattern", bad_patterns, fill_pattern},
-          {"stale_handle", stale_kinds, stale},
-          {"unknown_operator", one_variant, unknown_operator},
-          {"error_once", one_variant, error_once},
-          {"other_device", one_variant, other_device},
-          {"negative_stride", one_variant, negative_stride}};
+std::vector<ProbeFamily> negative_families() {
+  return {{"negative",
+           1,
+           {{"fill_pattern", fill_pattern, {{"3", "5", "6", "7", "12"}, has<&Subject::has_fill>}},
+            {"stale_handle", stale, {.find = stale_kinds}},
+            {"unknown_operator", unknown_operator},
+            {"error_once", error_once},
+            {"other_device", other_device},
+            {"negative_stride", negative_stride}}}};
 }
 
 }  // namespace bp::conform

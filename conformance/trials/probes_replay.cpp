@@ -1,8 +1,8 @@
 // L2: what is made once and serves many times. Work that is recorded once and replayed is done each time, all of it, once,
 // and in order; a plan serves all calls of its class, whatever their memory, and several live side by side.
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <tuple>
 
 #include <backplane/dispatcher/registry.hpp>
 
@@ -22,10 +22,31 @@ Bytes bytes_of_floats(const std::vector<float>& values) {
   return bytes;
 }
 
-std::vector<std::string> with_sums(const Subject& subject, int) {
+bool has_sums(const Subject& subject) {
   const bool has_kernels = !subject.kernels_of("add").empty() && !subject.kernels_of("mul").empty();
-  if (has_kernels || subject.compiles) return {""};
-  return {};
+  return has_kernels || subject.compiles;
+}
+
+using Floats = std::vector<float>;
+
+template <class Make> Floats floats(Make make) {
+  Floats values(capture_count);
+  for (std::size_t i = 0; i < capture_count; ++i) values[i] = make(i);
+  return values;
+}
+float small_float(std::size_t i) {
+  return static_cast<float>(i % 7);
+}
+float small_factor(std::size_t i) {
+  return static_cast<float>(i % 3 + 2);
+}
+
+// Vectors as the objects 1 and up.
+void add_vectors(ProbePlan& plan, const std::vector<Floats>& all) {
+  plan.lane = "core";
+  int object = 0;
+  for (const Floats& each : all)
+    plan.add(core_vector(++object, "f32", capture_count, bytes_of_floats(each)));
 }
 
 Json row_into(const char* op, int a, int b, int into) {
@@ -35,79 +56,64 @@ Json row_into(const char* op, int a, int b, int into) {
   return row;
 }
 
+// What an object must hold after the replays.
+struct Replayed {
+  int object;
+  Floats values;
+  const char* what;
+};
+
+void replay_steps(ProbePlan& plan, Json steps, const std::vector<Replayed>& expected) {
+  const std::size_t replays =
+      plan.add({{"do", "replays"}, {"times", capture_times}, {"steps", std::move(steps)}});
+  for (const Replayed& each : expected) plan.add(object_step("values", each.object));
+  plan.judge_alone([=](const Answer& answer) {
+    if (answer.code(replays) == BP_UNSUPPORTED)
+      return;  // served by the host, which no recording holds
+    demand(answer.code(replays) == BP_OK, "{}", error_of(answer[replays]));
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      answer.demand_bytes(replays + 1 + i, bytes_of_floats(expected[i].values), expected[i].what);
+  });
+}
+
 // x = (x + y) * y, z = x + y: whatever is left out, done twice or done in another order gives other numbers.
-ProbePlan replay(const std::string&, const Subject&) {
-  std::vector<float> x(capture_count), y(capture_count), z(capture_count);
-  for (std::size_t i = 0; i < capture_count; ++i) {
-    x[i] = static_cast<float>(i % 7);
-    y[i] = static_cast<float>(i % 3 + 2);
-  }
-  ProbePlan plan;
-  plan.lane = "core";
-  plan.add(core_vector(1, "f32", capture_count, bytes_of_floats(x)));
-  plan.add(core_vector(2, "f32", capture_count, bytes_of_floats(y)));
-  plan.add(core_vector(3, "f32", capture_count, bytes_of_floats(z)));
-  const std::size_t replays = plan.add(
-      {{"do", "replays"},
-       {"times", capture_times},
-       {"steps", {row_into("add", 1, 2, 1), row_into("mul", 1, 2, 1), row_into("add", 1, 2, 3)}}});
-  const std::size_t first = plan.add(object_step("values", 1)),
-                    second = plan.add(object_step("values", 3));
+void replay(ProbePlan& plan) {
+  Floats x = floats(small_float), z(capture_count);
+  const Floats y = floats(small_factor);
+  add_vectors(plan, {x, y, z});
   for (int i = 0; i < capture_times; ++i)
     for (std::size_t k = 0; k < capture_count; ++k) {
       x[k] = (x[k] + y[k]) * y[k];
       z[k] = x[k] + y[k];
     }
-  plan.judge = [=](const Json& answer) -> std::string {
-    const Json& result = result_of(answer, replays);
-    if (code_of(result) == BP_UNSUPPORTED)
-      return {};  // served by the host, which no recording holds
-    if (code_of(result) != BP_OK) return error_of(result);
-    if (std::string why = differs(answer, first, bytes_of_floats(x), "x after three replays");
-        !why.empty())
-      return why;
-    return differs(answer, second, bytes_of_floats(z), "z after three replays");
-  };
-  return plan;
+  replay_steps(plan, {row_into("add", 1, 2, 1), row_into("mul", 1, 2, 1), row_into("add", 1, 2, 3)},
+               {{1, x, "x after three replays"}, {3, z, "z after three replays"}});
 }
 
 // More nodes than a recording may hold in one piece, each with a number of its own, turned round now and then so that
 // their order counts; what is set at the beginning of each replay, and what is copied in the middle of it.
-ProbePlan long_replay(const std::string&, const Subject&) {
+void long_replay(ProbePlan& plan) {
   constexpr int num_sums = 70, every = 9;
-  std::vector<float> x(capture_count), y(capture_count), turns(capture_count), zeros(capture_count),
-      middle(capture_count);
-  for (std::size_t i = 0; i < capture_count; ++i) {
-    x[i] = static_cast<float>(i % 7);
-    y[i] = static_cast<float>(i % 3 + 2);
-    turns[i] = i % 2 == 0 ? -1.0f : 1.0f;
-  }
-  std::vector<float> sum = x;
-  ProbePlan plan;
-  plan.lane = "core";
-  int object = 0;
-  for (const std::vector<float>* each : {&x, &y, &turns, &sum, &zeros})
-    plan.add(core_vector(++object, "f32", capture_count, bytes_of_floats(*each)));
-  constexpr int number = 6;
+  const int number = 6;
+  Floats x = floats(small_float), sum = x, middle(capture_count);
+  const Floats y = floats(small_factor),
+               turns = floats([](std::size_t i) { return i % 2 == 0 ? -1.0f : 1.0f; });
+  add_vectors(plan, {x, y, turns, sum, middle});
   Json single = core_vector(number, "f32", 1, bytes_of_floats({0}));
   single["shape"] = single["strides"] = Json::array();
   plan.add(single);
+  const auto set_number = [number](double value) -> Json {
+    return {{"do", "number"}, {"into", {number}}, {"value", value}};
+  };
   Json rows = Json::array(
-      {Json{{"do", "number"}, {"into", {number}}, {"value", 0.0}}, row_into("mul", 4, number, 4),
-       Json{{"do", "number"}, {"into", {number}}, {"value", 5.0}}, row_into("add", 4, number, 4)});
+      {set_number(0), row_into("mul", 4, number, 4), set_number(5), row_into("add", 4, number, 4)});
   for (int k = 1; k <= num_sums; ++k) {
-    Json row = row_into("add", 1, 2, 1);
-    row["args"].push_back({{"f", static_cast<double>(k)}});
-    rows.push_back(row);
+    rows.push_back(row_into("add", 1, 2, 1));
+    rows.back()["args"].push_back({{"f", static_cast<double>(k)}});
     if (k % every == 0) rows.push_back(row_into("mul", 1, 3, 1));
     if (k % every == 0) rows.push_back(row_into("add", 4, 1, 4));
     if (k == num_sums / 2) rows.push_back({{"do", "copy"}, {"into", {5}}, {"from", 1}});
   }
-  const std::size_t replays =
-      plan.add({{"do", "replays"}, {"times", capture_times}, {"steps", rows}});
-  const std::size_t first = plan.add(object_step("values", 1)),
-                    second = plan.add(object_step("values", 4)),
-                    third = plan.add(object_step("values", 5));
   for (int i = 0; i < capture_times; ++i)
     for (std::size_t n = 0; n < capture_count; ++n) {
       sum[n] = 5;
@@ -118,19 +124,10 @@ ProbePlan long_replay(const std::string&, const Subject&) {
         if (k == num_sums / 2) middle[n] = x[n];
       }
     }
-  plan.judge = [=](const Json& answer) -> std::string {
-    const Json& result = result_of(answer, replays);
-    if (code_of(result) == BP_UNSUPPORTED) return {};
-    if (code_of(result) != BP_OK) return error_of(result);
-    for (const auto& [step, values, what] :
-         {std::tuple(first, &x, "what 70 sums were added to, after three replays"),
-          std::tuple(second, &sum, "what each of three replays sets to 5, and adds to"),
-          std::tuple(third, &middle, "what is copied in the middle of a replay")})
-      if (std::string why = differs(answer, step, bytes_of_floats(*values), what); !why.empty())
-        return why;
-    return {};
-  };
-  return plan;
+  replay_steps(plan, std::move(rows),
+               {{1, x, "what 70 sums were added to, after three replays"},
+                {4, sum, "what each of three replays sets to 5, and adds to"},
+                {5, middle, "what is copied in the middle of a replay"}});
 }
 
 // ---- Plans
@@ -139,21 +136,18 @@ constexpr int other_memory = 1000;  // added to the objects of the second call
 
 // "exp[f32]": small calls of rows that a planning kernel may take.
 std::vector<std::string> planned_calls(const Subject& subject, int profile) {
-  std::vector<std::string> planned;
-  bool plans = false;
-  for (const DeclaredKernel& kernel : subject.kernels) plans = plans || kernel.plans;
-  if (!plans) return {};
-  for (const std::string& call : small_calls(subject, profile)) {
-    const std::string op = call.substr(0, call.find('['));
-    const Operator* row = find_operator(op);
-    if (!row || (row->flags & BP_OP_SHAPE_DATA)) continue;
-    for (const DeclaredKernel* kernel : subject.kernels_of(op))
-      if (kernel->plans) {
-        planned.push_back(call);
-        break;
-      }
-  }
-  return planned;
+  std::vector<std::string> calls;
+  const auto plans = [](const DeclaredKernel& kernel) { return kernel.plans; };
+  if (std::ranges::none_of(subject.kernels, plans)) return calls;
+  calls = small_calls(subject, profile);
+  std::erase_if(calls, [&](const std::string& call) {
+    const Operator* row = row_of_call(call);
+    return !row || (row->flags & BP_OP_SHAPE_DATA) ||
+           std::ranges::none_of(subject.kernels, [&](const DeclaredKernel& kernel) {
+             return kernel.op == row->name() && kernel.plans;
+           });
+  });
+  return calls;
 }
 
 // The same steps on other objects.
@@ -169,52 +163,43 @@ Json on_other_objects(Json steps) {
 
 // Calls with a fresh plan, with two that are kept, with one of them again, and in other memory, when the first is gone: the
 // same bits.
-ProbePlan one_plan_for_many(const std::string& variant, const Subject& subject) {
-  const SmallCall small = small_call(variant, subject);
-  ProbePlan plan;
-  plan.steps = small.setup;
-  for (const Json& each : on_other_objects(small.setup)) plan.steps.push_back(each);
+void one_plan_for_many(ProbePlan& plan) {
+  const SmallCall small = small_call(plan.variant, plan.subject);
+  set_up(plan, small.setup);
+  set_up(plan, on_other_objects(small.setup));
   std::vector<std::vector<std::size_t>> reads;
   std::vector<std::size_t> calls;
   const auto call_and_read = [&](Json call, int added, int number) {
     if (number >= 0) call["plan"] = number;
+    std::vector<int> outputs = small.outputs;
+    for (int& output : outputs) output += added;
     // What the call before has left is not a result of this one.
-    for (const int output : small.outputs) plan.add({{"do", "poison"}, {"object", output + added}});
+    for (const int output : outputs) plan.add(object_step("poison", output));
     calls.push_back(plan.add(std::move(call)));
-    auto& of_call = reads.emplace_back();
-    for (const int output : small.outputs)
-      of_call.push_back(plan.add({{"do", "read"}, {"object", output + added}}));
+    reads.push_back(read_all(plan, outputs));
   };
-  call_and_read(small.call, 0, -1);
-  call_and_read(small.call, 0, 1);
-  call_and_read(small.call, 0, 2);
-  call_and_read(small.call, 0, 1);
+  for (const int number : {-1, 1, 2, 1}) call_and_read(small.call, 0, number);
   for (const Json& each : small.setup)
-    if (each.at("do") == "write") plan.add({{"do", "poison"}, {"object", each.at("object")}});
+    if (each.at("do") == "write") plan.add(object_step("poison", each.at("object")));
   call_and_read(on_other_objects(small.call), other_memory, 1);
-  plan.judge = [steps = plan.steps, calls, reads](const Json& answer) -> std::string {
-    if (is_refused(result_of(answer, calls[0]))) return {};
-    if (std::string failure = first_failure(answer, steps); !failure.empty()) return failure;
-    if (!repeats_bits(answer)) return {};
+  plan.judge_alone([calls, reads](const Answer& answer) {
+    if (is_refused(answer[calls[0]])) return;
+    answer.demand_codes();
+    if (!answer.repeats_bits()) return;
     const char* const how[] = {"", "a kept plan", "a second plan", "a plan that has served before",
                                "a plan that was made for other memory"};
     for (std::size_t i = 1; i < reads.size(); ++i)
-      for (std::size_t k = 0; k < reads[0].size(); ++k)
-        if (result_of(answer, reads[0][k])["bytes"] != result_of(answer, reads[i][k])["bytes"])
-          return fmt::format("with {} the call gives another result than with a fresh one", how[i]);
-    return {};
-  };
-  return plan;
+      demand(answer.same_bytes(reads[0], reads[i]),
+             "with {} the call gives another result than with a fresh one", how[i]);
+  });
 }
 
 }  // namespace
 
-std::vector<Probe> capture_probes() {
-  return {{"replay", with_sums, replay}, {"long_replay", with_sums, long_replay}};
-}
-
-std::vector<Probe> plan_probes() {
-  return {{"reuse", planned_calls, one_plan_for_many}};
+std::vector<ProbeFamily> replay_families() {
+  const Variants sums = {.applies = has_sums};
+  return {{"capture", 2, {{"replay", replay, sums}, {"long_replay", long_replay, sums}}},
+          {"plan", 2, {{"reuse", one_plan_for_many, {.find = planned_calls}}}}};
 }
 
 }  // namespace bp::conform

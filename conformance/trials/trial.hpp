@@ -106,15 +106,6 @@ void judge_result(Verdict& verdict, const Bytes& bytes, const ExpectedTensor& ex
 
 std::string hash_of(const std::vector<Bytes>& all);
 
-struct Probe;
-// Probes, by hand: every family has some (trials/probes_*.cpp).
-struct ProbeFamily {
-  const char* name;  // "memory"
-  int level;
-  std::vector<Probe> (*probes)();
-  std::vector<Case> cases(const Subject& subject, int profile) const;
-};
-const std::vector<ProbeFamily>& probe_families();
 // Throws bad_argument for a case that no probe stands for.
 std::unique_ptr<Trial> make_probe(const Case& one, const Subject& subject);
 
