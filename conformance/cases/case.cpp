@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 
+#include <backplane/dispatcher/call.hpp>
 #include <backplane/dispatcher/operator_source.hpp>
 #include <backplane/dispatcher/registry.hpp>
 #include <backplane/samples/row_facts.hpp>
@@ -30,6 +31,11 @@ namespace {
 
 std::string_view lane_name(Lane lane) {
   return lane == Lane::direct ? "direct" : lane == Lane::core ? "core" : "probe";
+}
+
+template <class T> bool read_all_as(std::string_view text, T& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 // Takes what is before the separator, which must be there.
@@ -98,8 +104,7 @@ Case read_case(std::string_view name) {
   const std::size_t at = rest.rfind('@');
   if (at == rest.npos) refuse_name(name, "it has no seed");
   const std::string_view seed = rest.substr(at + 1);
-  const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), one.seed);
-  if (error != std::errc() || end != seed.data() + seed.size() || seed.empty())
+  if (!read_all_as(seed, one.seed))
     refuse_name(name, "its seed '" + std::string(seed) + "' is not a number");
   rest = rest.substr(0, at);
   if (rest.empty()) refuse_name(name, "nothing is named");
@@ -115,30 +120,13 @@ namespace {
 
 using Settings = std::map<std::string, std::string>;
 
-bool read_whole(std::string_view text, std::int64_t& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
-bool read_real(std::string_view text, double& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-bp_value whole_value(std::uint32_t tag, std::int64_t whole) {
-  bp_value value{};
-  value.tag = tag;
-  value.u.i = whole;
-  return value;
-}
-
 bp_value read_number(const Case& one, const std::string& text) {
-  if (text == "true" || text == "false") return whole_value(BP_BOOLEAN, text == "true");
+  if (text == "true" || text == "false") return value_of(text == "true");
   std::int64_t whole = 0;
-  if (read_whole(text, whole)) return whole_value(BP_INT, whole);
-  bp_value value{};
-  value.tag = BP_DOUBLE;
-  if (!read_real(text, value.u.f)) refuse_case(one, "'" + text + "' is not a number");
-  return value;
+  if (read_all_as(text, whole)) return value_of(whole);
+  double real = 0;
+  if (!read_all_as(text, real)) refuse_case(one, "'" + text + "' is not a number");
+  return value_of(real);
 }
 
 // "b2x3m17k65n4" as the shapes of two factors.
@@ -243,7 +231,7 @@ class TextPlanner {
     for (const std::string& each : split_text(text, '+')) {
       const std::vector<std::string> counted = split_text(each, '^');
       std::int64_t count = 1;
-      if (counted.size() > 1 && !read_whole(counted[1], count))
+      if (counted.size() > 1 && !read_all_as(counted[1], count))
         refuse_case(one_, "'" + each + "' is not SHAPE^COUNT");
       for (std::int64_t i = 0; i < count; ++i)
         made.tensors.push_back(add_tensor(counted[0], dtype));
@@ -254,21 +242,22 @@ class TextPlanner {
   // What is not said: the default, or something that makes sense.
   bp_value usual_value(const SchemaArgument& argument) const {
     const bool takes_tensors = !plan_.tensors.empty();
+    const auto whole = [](std::int64_t number) { return value_of(number); };
     switch (argument.type) {
-      case ArgumentType::device: return whole_value(BP_DEVICE, 0);
+      case ArgumentType::device: return value_of(meta_device);
       case ArgumentType::dtype:
         if (argument.optional && takes_tensors) return {};
-        return whole_value(BP_DTYPE, index(takes_tensors ? f32 : one_.dtype));
+        return value_of(takes_tensors ? f32 : one_.dtype);
       default: break;
     }
     if (argument.has_default || argument.optional) return argument.default_value;
-    if (argument.type == ArgumentType::real) return Scalar(0.5).value();
-    if (argument.type == ArgumentType::boolean) return whole_value(BP_BOOLEAN, 0);
+    if (argument.type == ArgumentType::real) return value_of(0.5);
+    if (argument.type == ArgumentType::boolean) return value_of(false);
     if (argument.name == "min")
-      return whole_value(BP_INT, is_signed_integer(one_.dtype) || is_floating(one_.dtype) ? -1 : 1);
-    if (argument.name == "max" || argument.name == "fill_value") return whole_value(BP_INT, 2);
+      return whole(is_signed_integer(one_.dtype) || is_floating(one_.dtype) ? -1 : 1);
+    if (argument.name == "max" || argument.name == "fill_value") return whole(2);
     if (argument.type == ArgumentType::integer || argument.type == ArgumentType::scalar)
-      return whole_value(BP_INT, argument.name == "k" ? 2 : 0);
+      return whole(argument.name == "k" ? 2 : 0);
     refuse_case(one_, "it does not say '" + argument.name + "'");
   }
 
@@ -322,7 +311,7 @@ bool read_sizes(std::string_view text, Sizes& out) {
   if (text.empty()) return true;
   for (const std::string& part : split_text(text, 'x')) {
     std::int64_t size = 0;
-    if (!read_whole(part, size)) return false;
+    if (!read_all_as(part, size)) return false;
     out.push_back(size);
   }
   return true;
@@ -331,32 +320,21 @@ bool read_sizes(std::string_view text, Sizes& out) {
 bp_value read_setting(const Case& one, const SchemaArgument& argument, const std::string& text,
                       Problem& problem) {
   if (text == "none") return {};
-  bp_value value{};
   switch (argument.type) {
     case ArgumentType::integer_list: {
-      Sizes& list = problem.lists.emplace_back();
+      Sizes list;
       if (!read_sizes(text, list)) refuse_case(one, "'" + text + "' is not a list of integers");
-      value.tag = BP_INT_LIST;
-      value.aux = static_cast<std::uint32_t>(list.size());
-      value.u.ptr = list.data();
-      return value;
+      return problem.kept(value_of(IntList(list)));
     }
-    case ArgumentType::string: {
-      const std::string& kept = problem.strings.emplace_back(text);
-      value.tag = BP_STRING;
-      value.aux = static_cast<std::uint32_t>(kept.size());
-      value.u.ptr = kept.data();
-      return value;
-    }
+    case ArgumentType::string: return problem.kept(value_of(std::string_view(text)));
     case ArgumentType::dtype: {
       Dtype dtype = f32;
       if (!dtype_of_short_name(text, dtype)) refuse_case(one, "'" + text + "' is not a dtype");
-      return whole_value(BP_DTYPE, index(dtype));
+      return value_of(dtype);
     }
     case ArgumentType::real: {
-      value = read_number(one, text);
-      if (value.tag != BP_DOUBLE) value = Scalar(static_cast<double>(value.u.i)).value();
-      return value;
+      const bp_value value = read_number(one, text);
+      return value.tag == BP_DOUBLE ? value : value_of(static_cast<double>(value.u.i));
     }
     default: return read_number(one, text);
   }

@@ -18,12 +18,9 @@ namespace {
 // A sample without anything of a device.
 struct ClonedSample {
   std::string recipe;
-  std::vector<Argument> arguments;
-  std::vector<Laid> tensors;
-  std::deque<Sizes> lists;
+  Problem problem;
 };
-using ClonedSamples =
-    std::deque<ClonedSample>;  // they stay where they are: values point into their lists
+using ClonedSamples = std::vector<ClonedSample>;
 
 Laid clone_tensor(const Tensor& tensor) {
   Laid laid;
@@ -40,43 +37,18 @@ Laid clone_tensor(const Tensor& tensor) {
   return laid;
 }
 
-class SampleCloner {
- public:
-  ClonedSample clone(const Sample& sample) {
-    cloned_.recipe = sample.recipe;
-    for (const bp_value& value : sample.args) cloned_.arguments.push_back(argument(value));
-    return std::move(cloned_);
-  }
-
- private:
-  // A tensor that is there twice stays one.
-  int tensor(const bp_tensor* tensor) {
-    const auto [found, is_new] = seen_.emplace(tensor, static_cast<int>(cloned_.tensors.size()));
-    if (is_new) cloned_.tensors.push_back(clone_tensor(Tensor::share(TensorImpl::of(tensor))));
-    return found->second;
-  }
-  Argument argument(const bp_value& value) {
-    Argument made{value, {}};
-    if (value.tag == BP_TENSOR) {
-      made.tensors = {tensor(value.u.tensor)};
-    } else if (value.tag == BP_TENSOR_LIST) {
-      auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-      for (std::uint32_t i = 0; i < value.aux; ++i) {
-        if (elements[i])
-          made.tensors.push_back(tensor(elements[i]));
-        else
-          made.holes.push_back(i);
-      }
-    } else if (value.tag == BP_INT_LIST) {
-      auto* list = static_cast<const std::int64_t*>(value.u.ptr);
-      made.value.u.ptr = cloned_.lists.emplace_back(list, list + value.aux).data();
-    }
-    return made;
-  }
-
-  ClonedSample cloned_;
-  std::map<const bp_tensor*, int> seen_;
-};
+Problem clone_sample(const Sample& sample) {
+  Problem cloned;
+  std::map<const bp_tensor*, int> seen;
+  for (const bp_value& value : sample.args)
+    cloned.add_argument(value, [&](const bp_tensor* tensor) {
+      // A tensor that is there twice stays one.
+      const auto [found, is_new] = seen.emplace(tensor, static_cast<int>(cloned.tensors.size()));
+      if (is_new) cloned.tensors.push_back(clone_tensor(Tensor::share(TensorImpl::of(tensor))));
+      return found->second;
+    });
+  return cloned;
+}
 
 // The samples of a row in a dtype, the last few kept: cases come row by row.
 std::shared_ptr<const ClonedSamples> cloned_samples(const Operator& op, Dtype dtype,
@@ -100,7 +72,7 @@ std::shared_ptr<const ClonedSamples> cloned_samples(const Operator& op, Dtype dt
   }
   auto samples = std::make_shared<ClonedSamples>();
   for (const Sample& sample : samples_of(op, dtype, oracle(), variant))
-    samples->push_back(SampleCloner().clone(sample));
+    samples->push_back({sample.recipe, clone_sample(sample)});
   kept.push_front({&op, dtype, variant, samples});
   if (kept.size() > most_kept) kept.pop_back();
   return samples;
@@ -131,21 +103,17 @@ void plan_from_sample(const Case& one, std::uint64_t draw, PlannedProblem& plan)
       std::find_if(samples->begin(), samples->end(),
                    [&](const ClonedSample& sample) { return sample.recipe == recipe; });
   if (found == samples->end()) refuse_case(one, "the row has no sample '" + recipe + "'");
-  for (const Laid& laid : found->tensors) {
+  Operator* const op = problem.op;
+  problem = found->problem;
+  problem.op = op;
+  for (const Laid& laid : problem.tensors) {
     PlannedTensor& planned = plan.tensors.emplace_back();
     planned.dtype = laid.dtype;
     planned.shape = laid.shape;
-    problem.tensors.push_back(laid);
   }
-  for (std::size_t i = 0; i < found->arguments.size(); ++i) {
-    const Argument& argument = found->arguments[i];
-    Argument& made = problem.arguments.emplace_back(argument);
-    if (argument.value.tag == BP_INT_LIST) {
-      auto* list = static_cast<const std::int64_t*>(argument.value.u.ptr);
-      made.value.u.ptr = problem.lists.emplace_back(list, list + argument.value.aux).data();
-    }
-    const bool keeps = keeps_its_values(*problem.op, problem.op->schema->arguments[i].name);
-    for (const int tensor : argument.tensors)
+  for (std::size_t i = 0; i < problem.arguments.size(); ++i) {
+    const bool keeps = keeps_its_values(*op, op->schema->arguments[i].name);
+    for (const int tensor : problem.arguments[i].tensors)
       plan.tensors[static_cast<std::size_t>(tensor)].keeps_values |= keeps;
   }
 }

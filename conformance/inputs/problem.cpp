@@ -340,11 +340,36 @@ std::vector<int> listed(const Argument& argument) {
   return all;
 }
 
+bp_value Problem::kept(bp_value value) {
+  const auto keep = [&]<class T>(const T* from) {
+    const auto copy = std::make_shared<std::vector<T>>(from, from + value.aux);
+    copy->push_back({});  // what a string ends with
+    value.u.ptr = copy->data();
+    kept_.push_back(copy);
+  };
+  if (value.tag == BP_INT_LIST) keep(static_cast<const std::int64_t*>(value.u.ptr));
+  if (value.tag == BP_STRING) keep(static_cast<const char*>(value.u.ptr));
+  return value;
+}
+
+void Problem::add_argument(const bp_value& value,
+                           const std::function<int(const bp_tensor*)>& place_of) {
+  Argument& made = arguments.emplace_back();
+  made.value = kept(value);
+  if (value.tag == BP_TENSOR) made.tensors = {place_of(value.u.tensor)};
+  if (value.tag != BP_TENSOR_LIST) return;
+  const auto* const elements = static_cast<const bp_tensor* const*>(value.u.ptr);
+  for (std::uint32_t i = 0; i < value.aux; ++i)
+    if (elements[i])
+      made.tensors.push_back(place_of(elements[i]));
+    else
+      made.holes.push_back(i);
+}
+
 Problem Problem::with_tensors(std::vector<Laid> others) const {
-  Problem made;
-  made.op = op;
-  made.arguments = arguments;
+  Problem made = *this;
   made.tensors = std::move(others);
+  made.outputs.clear();
   return made;
 }
 
@@ -417,29 +442,6 @@ Laid expanded(const Laid& laid, const Dims& shape) {
   return wide;
 }
 
-Argument canonical_argument(const bp_value& value, const InferredCall& call, Problem& out) {
-  Argument argument;
-  argument.value = value;
-  if (value.tag == BP_TENSOR) {
-    argument.tensors = {call.position_of(value.u.tensor)};
-  } else if (value.tag == BP_TENSOR_LIST) {
-    auto* elements = static_cast<const bp_tensor* const*>(value.u.ptr);
-    for (std::uint32_t k = 0; k < value.aux; ++k) {
-      if (elements[k])
-        argument.tensors.push_back(call.position_of(elements[k]));
-      else
-        argument.holes.push_back(k);
-    }
-  } else if (value.tag == BP_INT_LIST) {
-    auto* list = static_cast<const std::int64_t*>(value.u.ptr);
-    argument.value.u.ptr = out.lists.emplace_back(list, list + value.aux).data();
-  } else if (value.tag == BP_STRING) {
-    argument.value.u.ptr =
-        out.strings.emplace_back(static_cast<const char*>(value.u.ptr), value.aux).c_str();
-  }
-  return argument;
-}
-
 // Of results whose shape only the values tell.
 void take_shapes_from_values(const Problem& problem, Problem& out) {
   const std::vector<Tensor> results = call_as_given(problem, 1);
@@ -467,7 +469,7 @@ bool canonical(const Problem& problem, Problem& out) {
     out.tensors.push_back(call.inferred.broadcasts ? expanded(laid, call.inferred.outputs[0].shape)
                                                    : laid);
   for (const bp_value& value : call.args)
-    out.arguments.push_back(canonical_argument(value, call, out));
+    out.add_argument(value, [&](const bp_tensor* tensor) { return call.position_of(tensor); });
   for (std::size_t i = 0; i < num_outputs; ++i) out.outputs.push_back(call.inferred.outputs[i]);
   if (reads_values) take_shapes_from_values(problem, out);
   return true;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,7 +63,7 @@ Bytes packed_elements(const Laid& laid);
 
 // Of one argument of the schema.
 struct Argument {
-  bp_value value{};  // of anything but tensors; lists and strings point into the Problem
+  bp_value value{};  // of anything but tensors; lists and strings are those that the Problem keeps
   std::vector<int>
       tensors;  // positions in Problem::tensors: one for BP_TENSOR, several for BP_TENSOR_LIST
   std::vector<std::size_t> holes = {};  // of a list: which of its elements are none, rising
@@ -79,15 +79,16 @@ struct Problem {
   std::vector<Laid> tensors;
   // What the call gives, from the row's shape rule; empty for BP_OP_SHAPE_DATA and composite rows.
   std::vector<OutputSpec> outputs;
-  std::deque<Sizes> lists;
-  std::deque<std::string> strings;
 
-  // The same call of other tensors. It points into the lists of this one, and knows no outputs.
+  // A copy of what the value points to, if that is a list or a string, lives as long as the problem and its copies.
+  bp_value kept(bp_value value);
+  // A value of another call: `place_of` tells which of the tensors one is.
+  void add_argument(const bp_value& value, const std::function<int(const bp_tensor*)>& place_of);
+  // The same call of other tensors, which knows no outputs.
   Problem with_tensors(std::vector<Laid> others) const;
 
-  Problem() = default;
-  Problem(Problem&&) = default;
-  Problem& operator=(Problem&&) = default;
+ private:
+  std::vector<std::shared_ptr<const void>> kept_;
 };
 
 // Its numbers are compared with such as stand for something (a target of 1 or -1): a step away says something else.
