@@ -3,32 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <complex>
 #include <iterator>
 #include <limits>
 
-#include <backplane/tensor/float_formats.hpp>
+#include <backplane/tensor/elements.hpp>
 
 #include "inputs/problem.hpp"
 
 namespace bp::conform {
-namespace {
-
-template <class T, class Convert>
-void convert(const void* bytes, std::size_t count, double* out, Convert to_double) {
-  const auto* from = static_cast<const unsigned char*>(bytes);
-  for (std::size_t i = 0; i < count; ++i) {
-    T value;
-    std::memcpy(&value, from + i * sizeof(T), sizeof(T));
-    out[i] = static_cast<double>(to_double(value));
-  }
-}
-template <class T> void convert(const void* bytes, std::size_t count, double* out) {
-  convert<T>(bytes, count, out, [](T value) { return value; });
-}
-
-}  // namespace
-
 double FloatingFormat::unit_roundoff() const {
   return std::ldexp(1.0, -digits);
 }
@@ -68,24 +51,11 @@ Dtype wide_dtype(Dtype dtype) {
 }
 
 void to_doubles(const void* bytes, std::size_t count, Dtype dtype, double* out) {
-  switch (dtype) {
-    case boolean: return convert<std::uint8_t>(bytes, count, out, [](auto v) { return v != 0; });
-    case u8: return convert<std::uint8_t>(bytes, count, out);
-    case i8: return convert<std::int8_t>(bytes, count, out);
-    case i16: return convert<std::int16_t>(bytes, count, out);
-    case i32: return convert<std::int32_t>(bytes, count, out);
-    case i64: return convert<std::int64_t>(bytes, count, out);
-    case u16: return convert<std::uint16_t>(bytes, count, out);
-    case u32: return convert<std::uint32_t>(bytes, count, out);
-    case u64: return convert<std::uint64_t>(bytes, count, out);
-    case f16: return convert<std::uint16_t>(bytes, count, out, f16_to_float);
-    case bf16: return convert<std::uint16_t>(bytes, count, out, bf16_to_float);
-    case f32: return convert<float>(bytes, count, out);
-    case f64: return convert<double>(bytes, count, out);
-    case complex64: return convert<float>(bytes, 2 * count, out);
-    case complex128: return convert<double>(bytes, 2 * count, out);
-    case f8_e4m3fn: return convert<std::uint8_t>(bytes, count, out, f8_e4m3fn_to_float);
-    case f8_e5m2: return convert<std::uint8_t>(bytes, count, out, f8_e5m2_to_float);
+  const auto* from = static_cast<const unsigned char*>(bytes);
+  for (std::size_t i = 0; i < count; ++i, from += itemsize(dtype)) {
+    const Scalar number = load_number(from, dtype);
+    *out++ = number.to_double();
+    if (is_complex(dtype)) *out++ = number.to_complex().imag();
   }
 }
 std::vector<double> to_doubles(const void* bytes, std::size_t count, Dtype dtype) {
@@ -108,10 +78,6 @@ constexpr std::array<std::string_view, num_dtypes> element_names = {
     "bool", "u8",   "i8",  "i16", "i32",       "i64",        "u16",       "u32",    "u64",
     "f16",  "bf16", "f32", "f64", "complex64", "complex128", "f8_e4m3fn", "f8_e5m2"};
 
-template <class T> void put(T value, unsigned char* at) {
-  std::memcpy(at, &value, sizeof(value));
-}
-
 }  // namespace
 
 std::string_view short_name(Dtype dtype) {
@@ -132,22 +98,8 @@ bool is_signed_integer(Dtype dtype) {
 }
 
 void store_element(const Number& number, Dtype dtype, unsigned char* at) {
-  const auto as_float = static_cast<float>(number.real);
-  switch (dtype) {
-    case boolean: return put<std::uint8_t>(number.whole != 0, at);
-    case f16: return put(float_to_f16(as_float), at);
-    case bf16: return put(float_to_bf16(as_float), at);
-    case f32: return put(as_float, at);
-    case f64: return put(number.real, at);
-    case f8_e4m3fn: return put(float_to_f8_e4m3fn(as_float), at);
-    case f8_e5m2: return put(float_to_f8_e5m2(as_float), at);
-    case complex64:
-      put(as_float, at);
-      return put(static_cast<float>(number.imaginary), at + sizeof(float));
-    case complex128: put(number.real, at); return put(number.imaginary, at + sizeof(double));
-    default:  // integers: the lowest bytes, since all machines here are little-endian
-      std::memcpy(at, &number.whole, itemsize(dtype));
-  }
+  if (holds_whole_numbers(dtype)) return store_number(number.whole, dtype, at);
+  store_number(std::complex<double>(number.real, number.imaginary), dtype, at);
 }
 
 namespace {
