@@ -168,7 +168,7 @@ Executed execute(const Bench& bench, Workers& workers, const Case& one, double l
     // The suite's own fault, or an answer that makes no sense: scripts may still be on their way.
     if (!out.lane.empty()) workers.drop(out.lane);
     out.record.verdict = {};
-    fail_with(out.record.verdict, "the case could not be judged: {}", problem.what());
+    fail_with(out.record.verdict, fmt::format("the case could not be judged: {}", problem.what()));
     out.record.verdict.rule = "suite";
   }
   out.record.ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();

@@ -27,25 +27,16 @@ class CallTrial : public RowTrial {
            !agree(answers[0], answers[1]);
   }
 
-  Verdict judge(const std::vector<Json>& answers) override {
-    Verdict verdict;
-    verdict.rung = rung_of(answers.at(0));
-    for (std::size_t run = 0; run < std::min<std::size_t>(answers.size(), 2); ++run)
-      judge_run(verdict, answers[run], run);
-    if (verdict.outcome == Outcome::pass && asks_again(answers))
-      fail_with(verdict, disagreement(answers.size() > 2 && !agree(answers[1], answers[2])));
-    verdict.hash = hash_of(first_);
-    return verdict;
-  }
-
  protected:
   virtual bool may_differ_wrongly(const Json& answer) const = 0;
-  virtual std::string rung_of(const Json& answer) const = 0;
   // Do two runs give the same values?
   virtual bool agree(const Json& one, const Json& other) const = 0;
-  virtual void judge_run(Verdict& verdict, const Json& answer, std::size_t run) = 0;
 
-  std::vector<Bytes> first_;  // what the first run gave
+  void conclude(Verdict& verdict, const std::vector<Json>& answers) override {
+    if (verdict.outcome == Outcome::pass && asks_again(answers))
+      fail_with(verdict, disagreement(answers.size() > 2 && !agree(answers[1], answers[2])));
+    RowTrial::conclude(verdict, answers);
+  }
 };
 
 // ---- Through the core
@@ -67,7 +58,7 @@ class CoreTrial : public CallTrial {
     add_tensors(script);
     if (one_.form == "recycled") {
       add_call_and_release(script);
-      for (const int object : written_arguments())  // which that call has moved on
+      for (const int object : written_tensors())  // which that call has moved on
         add_step(script,
                  tensor_step(problem_.tensors[static_cast<std::size_t>(object)], object, false));
     }
@@ -86,7 +77,7 @@ class CoreTrial : public CallTrial {
       if (!given_.empty())
         steps_.storages.push_back(add_step(script, {{"do", "storage"}, {"object", object}}));
     }
-    for (const int object : written_arguments())
+    for (const int object : written_tensors())
       steps_.running.push_back(add_step(script, {{"do", "storage"}, {"object", object}}));
     return script;
   }
@@ -102,8 +93,8 @@ class CoreTrial : public CallTrial {
     return object_at(given_.empty() ? first_result : first_given, i);
   }
 
-  // What the call writes into: running statistics, or all tensors of a list.
-  std::vector<int> written_arguments() const {
+  // Running statistics, or all tensors of a list.
+  std::vector<int> written_tensors() const override {
     std::vector<int> objects;
     for (std::size_t i = 0; i < problem_.arguments.size(); ++i)
       if (problem_.op->mutates >> i & 1u)
@@ -120,12 +111,15 @@ class CoreTrial : public CallTrial {
       add_step(script, {{"do", "release"}, {"object", object_at(first_result, i)}});
   }
 
+  static unsigned char poison_of(const Laid& given, std::size_t run) {
+    return static_cast<unsigned char>(given.dtype == boolean ? static_cast<int>(run)
+                                                             : poisons[run]);
+  }
   // Outputs that are there already, full of poison, with gaps.
   void add_given(Json& script, int index) {
     for (std::size_t i = 0; i < given_.size(); ++i) {
-      const auto poison =
-          static_cast<unsigned char>(given_[i].dtype == boolean ? index : poisons[index]);
-      given_[i].storage.assign(given_[i].storage.size(), poison);
+      given_[i].storage.assign(given_[i].storage.size(),
+                               poison_of(given_[i], static_cast<std::size_t>(index)));
       add_step(script, tensor_step(given_[i], object_at(first_given, i), false));
     }
   }
@@ -147,39 +141,40 @@ class CoreTrial : public CallTrial {
   }
 
   void judge_run(Verdict& verdict, const Json& answer, std::size_t run) override {
-    if (const std::string complaint = complaint_of(answer, written_arguments()); !complaint.empty())
-      return fail_with(verdict, complaint);
     const Json& row = result_of(answer, steps_.row);
-    if (!expected_.error.empty()) return judge_error(verdict, row);
+    if (!expected_.error.empty()) {
+      verdict.rule = "an error that names " + expected_.error;
+      return demand(code_of(row) != BP_OK, "it gives a result; expected an error that names '{}'",
+                    expected_.error);
+    }
     if (!has_succeeded(verdict, row)) return;
-    if (expected_.results.size() != num_results())
-      return fail_with(verdict, "the suite expects {} results, the row has {}",
-                       expected_.results.size(), num_results());
-    check_kinds(verdict, row);
+    demand(expected_.results.size() == num_results(),
+           "the suite expects {} results, the row has {}", expected_.results.size(), num_results());
+    check_kinds(row);
     for (std::size_t i = 0; i < num_results() && verdict.outcome == Outcome::pass; ++i)
       judge_one(verdict, answer, run, i);
     for (std::size_t i = 0; i < steps_.storages.size() && verdict.outcome == Outcome::pass; ++i)
-      judge_gaps(verdict, answer, run, i);
+      check_gaps(answer, run, i);
     for (std::size_t i = 0; i < steps_.running.size() && verdict.outcome == Outcome::pass; ++i)
       judge_running(verdict, answer, i);
   }
 
   // What the call brings up to date, or leaves as it was; and what lies between the elements.
   void judge_running(Verdict& verdict, const Json& answer, std::size_t i) const {
-    const int tensor = written_arguments()[i];
+    const int tensor = written_tensors()[i];
     Laid before = problem_.tensors[static_cast<std::size_t>(tensor)], after = before;
     const Bytes* bytes = bytes_of(result_of(answer, steps_.running[i]));
-    if (!bytes || bytes->size() < before.storage.size())
-      return fail_with(verdict, "tensor {} cannot be read after the call", tensor);
+    demand(bytes && bytes->size() >= before.storage.size(),
+           "tensor {} cannot be read after the call", tensor);
     after.storage.assign(bytes->begin(),
                          bytes->begin() + static_cast<std::ptrdiff_t>(before.storage.size()));
     const Bytes elements = packed_elements(after);
-    const auto written = std::ranges::find_if(expected_.written, [&](const WrittenTensor& each) {
-      return each.tensor == static_cast<std::size_t>(tensor);
-    });
-    if (written == expected_.written.end() && elements != packed_elements(before))
-      fail_with(verdict, "tensor {} was changed, which this call only reads", tensor);
-    if (written != expected_.written.end()) {
+    const auto written = std::ranges::find(expected_.written, static_cast<std::size_t>(tensor),
+                                           &WrittenTensor::tensor);
+    if (written == expected_.written.end()) {
+      demand(elements == packed_elements(before),
+             "tensor {} was changed, which this call only reads", tensor);
+    } else {
       const std::string rule = verdict.rule;
       judge_result(verdict, elements, written->after,
                    fmt::format("what the call left in tensor {}", tensor));
@@ -189,48 +184,35 @@ class CoreTrial : public CallTrial {
     for_each_element(before, [&](std::int64_t k, unsigned char* at) {
       std::copy_n(elements.begin() + k * static_cast<std::ptrdiff_t>(size), size, at);
     });
-    if (before.storage != after.storage)
-      fail_with(verdict, "memory of tensor {}, between its elements, was written", tensor);
+    demand(before.storage == after.storage,
+           "memory of tensor {}, between its elements, was written", tensor);
   }
 
-  void judge_error(Verdict& verdict, const Json& row) const {
-    verdict.rule = "an error that names " + expected_.error;
-    if (code_of(row) == BP_OK)
-      fail_with(verdict,
-                "it gives a result; expected an error that names '" + expected_.error + "'");
-  }
-
-  void check_kinds(Verdict& verdict, const Json& row) const {
-    const bool has_new = one_.form != "out" && one_.form != "in_place";
-    for (std::size_t i = 0; i < num_results() && has_new; ++i) {
+  // Of results that the call made.
+  void check_kinds(const Json& row) const {
+    if (one_.form == "out" || one_.form == "in_place") return;
+    const Json shapes = row.value("shapes", Json::array()),
+               dtypes = row.value("dtypes", Json::array());
+    for (std::size_t i = 0; i < num_results(); ++i) {
       const ExpectedTensor& expected = expected_.results[i];
-      const auto shapes = row.find("shapes"), dtypes = row.find("dtypes");
-      if (shapes == row.end() || dtypes == row.end() || shapes->size() <= i || dtypes->size() <= i)
-        return fail_with(verdict, "it gives no result {}", i);
-      if ((*shapes)[i] != Json(expected.shape))
-        return fail_with(verdict, "result {} has shape {}, expected {}", i, (*shapes)[i].dump(),
-                         Json(expected.shape).dump());
-      const std::string dtype = (*dtypes)[i].get<std::string>();
-      Dtype found = f32;
-      if (!dtype_of_short_name(dtype, found)) found = dtype_from_name(dtype);
-      if (found != expected.dtype)
-        return fail_with(verdict, "result {} is {}, expected {}", i, dtype,
-                         short_name(expected.dtype));
+      demand(shapes.size() > i && dtypes.size() > i, "it gives no result {}", i);
+      demand(shapes[i] == Json(expected.shape), "result {} has shape {}, expected {}", i,
+             shapes[i].dump(), Json(expected.shape).dump());
+      const std::string dtype = dtypes[i].get<std::string>();
+      demand(dtype_from_name(dtype) == expected.dtype, "result {} is {}, expected {}", i, dtype,
+             short_name(expected.dtype));
     }
   }
 
   void judge_one(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) {
-    const Json& result = result_of(answer, steps_.values[i]);
-    const Bytes* bytes = bytes_of(result);
-    if (!bytes) return fail_with(verdict, "result {} cannot be read: {}", i, error_of(result));
-    const ExpectedTensor& expected = expected_.results[i];
-    if (run == 0) {
-      first_.push_back(*bytes);
-      judge_result(verdict, *bytes, expected, fmt::format("result {}", i));
-      if (verdict.outcome == Outcome::pass && is_unvaried(one_, problem_, expected)) {
-        verdict.outcome = Outcome::mistrusted;
-        verdict.why = "all elements of the result are alike: another input would prove more";
-      }
+    const std::string what = fmt::format("result {}", i);
+    const Bytes& bytes = read_of(answer, steps_.values[i], what);
+    if (run != 0) return;
+    seen_.push_back(bytes);
+    judge_result(verdict, bytes, expected_.results[i], what);
+    if (verdict.outcome == Outcome::pass && is_unvaried(one_, problem_, expected_.results[i])) {
+      verdict.outcome = Outcome::mistrusted;
+      verdict.why = "all elements of the result are alike: another input would prove more";
     }
   }
 
@@ -242,21 +224,19 @@ class CoreTrial : public CallTrial {
   }
 
   // What lies between the elements of a given output is still there.
-  void judge_gaps(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) const {
+  void check_gaps(const Json& answer, std::size_t run, std::size_t i) const {
     const Bytes* bytes = bytes_of(result_of(answer, steps_.storages[i]));
-    if (!bytes || bytes->size() < given_[i].storage.size())
-      return fail_with(verdict, "the output's memory cannot be read");
-    const auto poison = static_cast<unsigned char>(
-        given_[i].dtype == boolean ? run : static_cast<std::size_t>(poisons[run]));
+    demand(bytes && bytes->size() >= given_[i].storage.size(),
+           "the output's memory cannot be read");
+    const unsigned char poison = poison_of(given_[i], run);
     Laid seen = given_[i];
     seen.storage = *bytes;
     for_each_element(seen, [&](std::int64_t, unsigned char* at) {
-      for (std::uint32_t k = 0; k < itemsize(seen.dtype); ++k) at[k] = poison;
+      std::fill_n(at, itemsize(seen.dtype), poison);
     });
     for (std::size_t at = 0; at < given_[i].storage.size(); ++at)
-      if (seen.storage[at] != poison)
-        return fail_with(verdict,
-                         "byte {} of the output's memory, between its elements, was written", at);
+      demand(seen.storage[at] == poison,
+             "byte {} of the output's memory, between its elements, was written", at);
   }
 
   std::vector<Laid> given_;
@@ -299,26 +279,29 @@ class DirectTrial : public CallTrial {
   }
   std::string rung_of(const Json&) const override { return "native"; }
 
-  // An output's elements; empty, and why, if it could not be read.
-  Bytes elements_of(const Json& answer, std::size_t i, std::string* why = nullptr) const {
-    std::string ignored, &problem = why ? *why : ignored;
+  // An output's elements; throws Wrong if it could not be read.
+  Bytes elements_of(const Json& answer, std::size_t i) const {
     Laid seen = call_.outputs[i];
     Bytes all;
     for (const std::size_t read : reads_[i]) {
       const Bytes* bytes = bytes_of(result_of(answer, read));
-      if (!bytes)
-        return problem = "cannot be read: " + message_of(result_of(answer, read)), Bytes();
+      demand(bytes != nullptr, "output {} cannot be read: {}", i,
+             message_of(result_of(answer, read)));
       all.insert(all.end(), bytes->begin(), bytes->end());
     }
-    if (all.size() != seen.storage.size())
-      return problem = fmt::format("has {} bytes, expected {}", all.size(), seen.storage.size()),
-             Bytes();
+    demand(all.size() == seen.storage.size(), "output {} has {} bytes, expected {}", i, all.size(),
+           seen.storage.size());
     seen.storage = std::move(all);
     return packed_elements(seen);
   }
+  Bytes elements_or_none(const Json& answer, std::size_t i) const try {
+    return elements_of(answer, i);
+  } catch (const Wrong&) {
+    return {};
+  }
   bool agree(const Json& one, const Json& other) const override {
     for (std::size_t i = 0; i < call_.outputs.size(); ++i)
-      if (elements_of(one, i) != elements_of(other, i)) return false;
+      if (elements_or_none(one, i) != elements_or_none(other, i)) return false;
     return true;
   }
 
@@ -337,48 +320,36 @@ class DirectTrial : public CallTrial {
 
   void judge_run(Verdict& verdict, const Json& answer, std::size_t run) override {
     if (verdict.outcome != Outcome::pass) return;
-    if (const std::string complaint = complaint_of(answer); !complaint.empty())
-      return fail_with(verdict, complaint);
     const Json& result = result_of(answer, call_at_);
     if (code_of(result) == BP_UNSUPPORTED && result.value("kernel", -1) < 0) {
       verdict.rule = "declined by supports";  // as a kernel may: the call goes another way
       return;
     }
-    if (code_of(result) == BP_UNSUPPORTED)
-      return fail_with(verdict,
-                       "declares that it takes the call, and then says that it cannot "
-                       "(UNSUPPORTED): declare less, or give it a `supports`");
-    if (!has_succeeded(verdict, result)) return;
-    if (result.value("fault", std::uint64_t{0}) != 0)
-      return fail_with(verdict, "reports a bad index among good ones");
-    if (expected_.results.size() < call_.outputs.size())
-      return fail_with(verdict, "the suite expects fewer results than the row has");
-    if (call_.is_allocated_by_kernel()) check_shapes(verdict, result);
-    for (std::size_t i = 0; i < call_.outputs.size() && verdict.outcome == Outcome::pass; ++i)
-      judge_output(verdict, answer, run, i);
-  }
-
-  // Of outputs that the kernel allocated.
-  void check_shapes(Verdict& verdict, const Json& result) const {
-    const auto outputs = result.find("outputs");
-    for (std::size_t i = 0; i < call_.outputs.size(); ++i) {
-      const Json wanted = expected_.results[i].shape;
-      const Json found = outputs != result.end() && outputs->size() > i
-                             ? (*outputs)[i].value("shape", Json())
-                             : Json();
-      if (found != wanted)
-        fail_with(verdict, "output {} was allocated with shape {}, expected {}", i, found.dump(),
-                  wanted.dump());
+    demand(code_of(result) != BP_UNSUPPORTED,
+           "declares that it takes the call, and then says that it cannot (UNSUPPORTED): declare "
+           "less, or give it a `supports`");
+    has_succeeded(verdict, result);
+    demand(result.value("fault", std::uint64_t{0}) == 0, "reports a bad index among good ones");
+    demand(expected_.results.size() >= call_.outputs.size(),
+           "the suite expects fewer results than the row has");
+    if (call_.is_allocated_by_kernel()) check_shapes(result);
+    for (std::size_t i = 0; i < call_.outputs.size() && verdict.outcome == Outcome::pass; ++i) {
+      const Bytes elements = elements_of(answer, i);
+      if (run != 0) continue;
+      seen_.push_back(elements);
+      judge_result(verdict, elements, expected_.results[i], fmt::format("output {}", i));
     }
   }
 
-  void judge_output(Verdict& verdict, const Json& answer, std::size_t run, std::size_t i) {
-    std::string why;
-    const Bytes elements = elements_of(answer, i, &why);
-    if (!why.empty()) return fail_with(verdict, "output {} {}", i, why);
-    if (run != 0) return;
-    first_.push_back(elements);
-    judge_result(verdict, elements, expected_.results[i], fmt::format("output {}", i));
+  // Of outputs that the kernel allocated.
+  void check_shapes(const Json& result) const {
+    const Json outputs = result.value("outputs", Json::array());
+    for (std::size_t i = 0; i < call_.outputs.size(); ++i) {
+      const Json wanted = expected_.results[i].shape,
+                 found = outputs.size() > i ? outputs[i].value("shape", Json()) : Json();
+      demand(found == wanted, "output {} was allocated with shape {}, expected {}", i, found.dump(),
+             wanted.dump());
+    }
   }
 
   DirectProblem call_;

@@ -34,23 +34,25 @@ class Chain : public RowTrial {
     return script;
   }
 
-  Verdict judge(const std::vector<Json>& answers) final {
-    Verdict verdict;
-    seen_.clear();
-    verdict.rung = served_rung(result_of(answers.at(0), row_), one_.op);
-    for (const Json& answer : answers)
-      if (judge_calls(verdict, answer)) judge_values(verdict, answer);
-    verdict.hash = hash_of(seen_);
-    return verdict;
-  }
-
  protected:
   using RowTrial::RowTrial;
 
   // Adds what follows the row's own call.
   virtual void build(Json& script) = 0;
-  // All calls have succeeded.
+  // All calls have succeeded. Throws Wrong.
   virtual void judge_values(Verdict& verdict, const Json& answer) = 0;
+
+  std::string rung_of(const Json& answer) const final {
+    return served_rung(result_of(answer, row_), one_.op);
+  }
+  void judge_run(Verdict& verdict, const Json& answer, std::size_t) final {
+    if (!has_succeeded(verdict, result_of(answer, row_)) || verdict.outcome != Outcome::pass)
+      return;
+    for (const std::size_t call : calls_)
+      demand(code_of(result_of(answer, call)) == BP_OK, "the call alone succeeds; after it, {}",
+             error_of(result_of(answer, call)));
+    judge_values(verdict, answer);
+  }
 
   // A call of any row, whose results become new objects.
   std::vector<int> add_call(Json& script, const std::string& op, Json arguments,
@@ -69,35 +71,22 @@ class Chain : public RowTrial {
     return add_step(script, {{"do", "values"}, {"object", object}});
   }
 
-  // Takes the bytes into the verdict's hash; null, and a failure, where there are none.
-  const Bytes* take_values(Verdict& verdict, const Json& answer, std::size_t step,
-                           const std::string& what) {
-    const Json& result = result_of(answer, step);
-    const Bytes* bytes = bytes_of(result);
-    if (bytes)
-      seen_.push_back(*bytes);
-    else
-      fail_with(verdict, "{} cannot be read: {}", what, error_of(result));
+  // Takes the bytes into the verdict's hash.
+  const Bytes& take_values(const Json& answer, std::size_t step, const std::string& what) {
+    const Bytes& bytes = read_of(answer, step, what);
+    seen_.push_back(bytes);
     return bytes;
+  }
+  // The suite expects the row's results.
+  void demand_expected() const {
+    demand(expected_.error.empty() && expected_.results.size() >= num_results(),
+           "the suite expects no result of this call");
   }
 
  private:
-  // False if there is nothing more to judge.
-  bool judge_calls(Verdict& verdict, const Json& answer) const {
-    if (const std::string complaint = complaint_of(answer); !complaint.empty())
-      fail_with(verdict, complaint);
-    has_succeeded(verdict, result_of(answer, row_));
-    for (const std::size_t call : calls_)
-      if (const Json& result = result_of(answer, call);
-          code_of(result) != BP_OK && verdict.outcome == Outcome::pass)
-        fail_with(verdict, "the call alone succeeds; after it, " + error_of(result));
-    return verdict.outcome == Outcome::pass;
-  }
-
   int next_object_ = 1000;
   std::size_t row_ = 0;
   std::vector<std::size_t> calls_;
-  std::vector<Bytes> seen_;
 };
 
 // The row's arguments with other objects in the place of its tensors.
@@ -145,23 +134,21 @@ class SameValuesTrial : public Chain {
   }
 
   void judge_values(Verdict& verdict, const Json& answer) override {
-    if (!expected_.error.empty() || expected_.results.size() < num_results())
-      return fail_with(verdict, "the suite expects no result of this call");
+    demand_expected();
     std::string rule;
     for (std::size_t r = 0; r < num_results(); ++r) {
+      const ExpectedTensor& expected = expected_.results[r];
+      const bool agree = must_agree(expected, answer);
       const Bytes* first = nullptr;
       for (const Way& way : ways_) {
         const std::string what = fmt::format("{}, result {}", way.name, r);
-        const auto* bytes = take_values(verdict, answer, way.values[r], what);
-        if (!bytes || verdict.outcome != Outcome::pass) return;
-        judge_result(verdict, *bytes, expected_.results[r], what);
-        if (!first) first = bytes;
-        if (verdict.outcome == Outcome::pass && must_agree(expected_.results[r], answer) &&
-            *bytes != *first)
-          fail_with(verdict, what + ": other bits than the plain call's");
+        const Bytes& bytes = take_values(answer, way.values[r], what);
+        judge_result(verdict, bytes, expected, what);
         if (verdict.outcome != Outcome::pass) return;
+        if (!first) first = &bytes;
+        demand(!agree || bytes == *first, "{}: other bits than the plain call's", what);
       }
-      rule += (must_agree(expected_.results[r], answer) ? "the same bits; " : "") + verdict.rule;
+      rule += (agree ? "the same bits; " : "") + verdict.rule;
     }
     verdict.rule = rule;
   }
@@ -282,13 +269,12 @@ class PartsTrial : public Chain {
   }
 
   void judge_values(Verdict& verdict, const Json& answer) override {
-    if (!expected_.error.empty() || expected_.results.size() < num_results())
-      return fail_with(verdict, "the suite expects no result of this call");
+    demand_expected();
     for (const Check& check : checks_) {
-      const Bytes* bytes = take_values(verdict, answer, check.step, check.what);
-      if (!bytes || verdict.outcome != Outcome::pass) return;
+      const Bytes& bytes = take_values(answer, check.step, check.what);
+      if (verdict.outcome != Outcome::pass) return;
       judge_result(
-          verdict, *bytes,
+          verdict, bytes,
           expected_of_part(expected_.results[check.result], split_.dim, check.start, check.length),
           check.what);
     }
@@ -410,11 +396,11 @@ class RoundTripTrial : public Chain {
 
   void judge_values(Verdict& verdict, const Json& answer) override {
     for (const Check& check : checks_) {
-      const auto* first = take_values(verdict, answer, check.first, check.what);
-      const auto* second = take_values(verdict, answer, check.second, check.what);
-      if (!first || !second || verdict.outcome != Outcome::pass) return;
+      take_values(answer, check.first, check.what);
+      const Bytes& second = take_values(answer, check.second, check.what);
+      if (verdict.outcome != Outcome::pass) return;
       if (check.is_near)
-        judge_result(verdict, *second, nearness_, check.what);
+        judge_result(verdict, second, nearness_, check.what);
       else
         judge_equal(verdict, result_of(answer, check.first), result_of(answer, check.second),
                     check.what);
@@ -460,10 +446,11 @@ class RoundTripTrial : public Chain {
 
   void judge_equal(Verdict& verdict, const Json& first, const Json& second,
                    const std::string& what) const {
-    if (first["shape"] != second["shape"] || first["dtype"] != second["dtype"])
-      return fail_with(verdict, "{}: {} {} against {} {}", what, first["dtype"].get<std::string>(),
-                       first["shape"].dump(), second["dtype"].get<std::string>(),
-                       second["shape"].dump());
+    const auto text = [](const Json& of) {
+      return of["dtype"].get<std::string>() + " " + of["shape"].dump();
+    };
+    if (text(first) != text(second))
+      return fail_with(verdict, fmt::format("{}: {} against {}", what, text(first), text(second)));
     const Dtype dtype = dtype_from_name(first["dtype"].get_ref<const std::string&>());
     const bool flushes = subject_.numerics.flushes_denormals && has_fractions(dtype) &&
                          format_of(dtype).lowest_exponent == format_of(f32).lowest_exponent;
@@ -471,8 +458,9 @@ class RoundTripTrial : public Chain {
     const std::ptrdiff_t at =
         first_difference(*bytes_of(first), *bytes_of(second), dtype, zero_below);
     if (at >= 0)
-      fail_with(verdict, "{}: other bits in element {} of {}", what,
-                static_cast<std::size_t>(at) / parts_of(dtype), first["shape"].dump());
+      fail_with(verdict,
+                fmt::format("{}: other bits in element {} of {}", what,
+                            static_cast<std::size_t>(at) / parts_of(dtype), first["shape"].dump()));
   }
 
   // The oracle's inverse of what is one bound off r0, and the inverse's own bound.

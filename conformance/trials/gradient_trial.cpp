@@ -197,46 +197,37 @@ class GradientTrial : public RowTrial {
 
   void prepare() override { identity_ = check_identity(problem_, one_, expected_, cotangents_); }
 
-  Verdict judge(const std::vector<Json>& answers) override {
-    Verdict verdict;
-    verdict.rung = served_rung(result_of(answers.at(0), steps_.row), one_.op);
-    const std::string of_backward = served_rung(result_of(answers.at(0), steps_.backward), "");
-    if (of_backward == "host" || of_backward == "none") verdict.rung = of_backward;
-    if (!identity_.empty()) fail_with(verdict, identity_);
-    repeats_ = repeats_bits(answers);
-    for (std::size_t run = 0; run < answers.size(); ++run) judge_run(verdict, answers[run], run);
-    verdict.hash = hash_of(first_);
-    return verdict;
-  }
-
  private:
   struct Steps {
     std::size_t row = 0, backward = 0;
     std::vector<std::size_t> values;
   };
 
-  void judge_run(Verdict& verdict, const Json& answer, std::size_t run) {
+  std::string rung_of(const Json& answer) const override {
+    const std::string of_backward = served_rung(result_of(answer, steps_.backward), "");
+    if (of_backward == "host" || of_backward == "none") return of_backward;
+    return served_rung(result_of(answer, steps_.row), one_.op);
+  }
+
+  void judge_run(Verdict& verdict, const Json& answer, std::size_t run) override {
+    demand_none(identity_);
     if (verdict.outcome != Outcome::pass) return;
-    if (const std::string complaint = complaint_of(answer); !complaint.empty())
-      return fail_with(verdict, complaint);
     for (const std::size_t step : {steps_.row, steps_.backward})
       if (!has_succeeded(verdict, result_of(answer, step))) return;
-    if (expected_.results.size() < num_results() + inputs_.size())
-      return fail_with(verdict,
-                       "the suite expects {} results and gradients, the call has {} and {}",
-                       expected_.results.size(), num_results(), inputs_.size());
+    demand(expected_.results.size() >= num_results() + inputs_.size(),
+           "the suite expects {} results and gradients, the call has {} and {}",
+           expected_.results.size(), num_results(), inputs_.size());
+    repeats_ = repeats_ && repeats_bits(answer);
     for (std::size_t i = 0; i < inputs_.size() && verdict.outcome == Outcome::pass; ++i) {
       const Bytes* bytes = bytes_of(result_of(answer, steps_.values[i]));
-      if (!bytes)
-        return fail_with(verdict, "gradient {} cannot be read: {}", i,
-                         message_of(result_of(answer, steps_.values[i])));
-      if (run == 0) {
-        first_.push_back(*bytes);
-        judge_result(verdict, *bytes, expected_.results[num_results() + i],
-                     fmt::format("gradient by tensor {}", inputs_[i]));
-      } else if (first_[i] != *bytes && repeats_) {
-        fail_with(verdict, "two runs give different gradients: it reads unwritten memory");
-      }
+      demand(bytes != nullptr, "gradient {} cannot be read: {}", i,
+             message_of(result_of(answer, steps_.values[i])));
+      demand(run == 0 || !repeats_ || seen_[i] == *bytes,
+             "two runs give different gradients: it reads unwritten memory");
+      if (run != 0) continue;
+      seen_.push_back(*bytes);
+      judge_result(verdict, *bytes, expected_.results[num_results() + i],
+                   fmt::format("gradient by tensor {}", inputs_[i]));
     }
   }
 
@@ -245,7 +236,6 @@ class GradientTrial : public RowTrial {
   Steps steps_;
   std::string identity_;
   bool repeats_ = true;
-  std::vector<Bytes> first_;
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // What the probes are made of: a plan of steps, what their answers must say, and small calls, which several of them repeat.
 #pragma once
 
-#include <fmt/format.h>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -13,17 +12,6 @@
 
 namespace bp::conform {
 
-// Thrown where a plan's judge finds that an answer is wrong.
-struct Wrong {
-  std::string why;
-};
-template <class... Args> void demand(bool holds, fmt::format_string<Args...> why, Args&&... args) {
-  if (!holds) throw Wrong{fmt::format(why, std::forward<Args>(args)...)};
-}
-// Of a sentence that says what is wrong, empty if nothing is.
-inline void demand_none(const std::string& why) {
-  if (!why.empty()) throw Wrong{why};
-}
 // A failure with the code that is said, and a message.
 void demand_refusal(const Json& result, int code, const std::string& what);
 

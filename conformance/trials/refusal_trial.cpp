@@ -54,13 +54,6 @@ class RefusalTrial : public RowTrial {
     return script;
   }
 
-  Verdict judge(const std::vector<Json>& answers) override {
-    Verdict verdict;
-    verdict.rule = "a refusal that names the operator";
-    for (const Json& answer : answers) judge_run(verdict, answer);
-    return verdict;
-  }
-
  private:
   bool writes_into_itself() const {
     return is_read_only_layout(std::string_view(one_.layouts).substr(0, one_.layouts.find('.')));
@@ -96,42 +89,34 @@ class RefusalTrial : public RowTrial {
       objects.push_back(object_at(refused_output, objects.size()));
       add_memory(script["steps"], output, objects.back(), false);
     }
-    Json step = call_step(call_.problem, call_.outputs, objects);
-    call_at_ = add_step(script, std::move(step));
+    call_at_ = add_step(script, call_step(call_.problem, call_.outputs, objects));
   }
 
-  void judge_run(Verdict& verdict, const Json& answer) const {
-    if (const std::string complaint = complaint_of(answer); !complaint.empty())
-      return fail_with(verdict, complaint);
+  void judge_run(Verdict& verdict, const Json& answer, std::size_t) override {
     const Json& result = result_of(answer, call_at_);
     const int code = code_of(result);
-    const bool told_by_word =
-        one_.lane == Lane::direct && result.value("fault", std::uint64_t{0}) != 0;
-    if (one_.lane == Lane::direct && code == BP_UNSUPPORTED && result.value("kernel", -1) < 0) {
+    const bool is_direct = one_.lane == Lane::direct;
+    const bool told_by_word = is_direct && result.value("fault", std::uint64_t{0}) != 0;
+    verdict.rule = "a refusal that names the operator";
+    if (is_direct && code == BP_UNSUPPORTED && result.value("kernel", -1) < 0) {
       verdict.rule = "declined by supports";
-      return check_alive(verdict, answer);
+    } else {
+      demand(code != BP_OK || told_by_word, "{}",
+             is_bad_index(one_) ? "takes an index that is out of range"
+                                : "takes a call that makes no sense");
+      demand(code == BP_OK || code == BP_BAD_ARGUMENT, "error {}, expected {} (bad argument): {}",
+             code, BP_BAD_ARGUMENT, message_of(result));
+      demand(code == BP_OK || !message_of(result).empty(), "the error has no message");
+      demand(code == BP_OK || !told_by_word,
+             "the error is told twice: by the code and by the fault word");
+      const Json& next = result_of(answer, call_at_ + 1);
+      demand(is_direct || code_of(next) == BP_OK,
+             "the error comes again at the next synchronize: {}", message_of(next));
     }
-    if (code == BP_OK && !told_by_word)
-      return fail_with(verdict, is_bad_index(one_) ? "takes an index that is out of range"
-                                                   : "takes a call that makes no sense");
-    if (code != BP_OK && code != BP_BAD_ARGUMENT)
-      return fail_with(verdict, "error {}, expected {} (bad argument): {}", code, BP_BAD_ARGUMENT,
-                       message_of(result));
-    if (code != BP_OK && message_of(result).empty())
-      return fail_with(verdict, "the error has no message");
-    if (told_by_word && code != BP_OK)
-      return fail_with(verdict, "the error is told twice: by the code and by the fault word");
-    if (one_.lane == Lane::core && result_of(answer, call_at_ + 1).value("code", 0) != BP_OK)
-      return fail_with(verdict, "the error comes again at the next synchronize: " +
-                                    message_of(result_of(answer, call_at_ + 1)));
-    check_alive(verdict, answer);
-  }
-
-  void check_alive(Verdict& verdict, const Json& answer) const {
     const Json& alive = result_of(answer, alive_);
-    if (code_of(alive) != BP_OK)
-      fail_with(verdict, "the device no longer answers: " + message_of(alive));
+    demand(code_of(alive) == BP_OK, "the device no longer answers: {}", message_of(alive));
   }
+  void conclude(Verdict&, const std::vector<Json>&) override {}  // no values are given
 
   DirectProblem call_;
   std::size_t call_at_ = 0, alive_ = 0;

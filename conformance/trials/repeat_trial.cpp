@@ -70,21 +70,6 @@ class RepeatTrial : public RowTrial {
     return script;
   }
 
-  Verdict judge(const std::vector<Json>& answers) override {
-    Verdict verdict;
-    verdict.rung = served_rung(result_of(answers.at(0), first_), one_.op);
-    verdict.rule = "the same bits each time";
-    for (const Json& answer : answers) {
-      if (const std::string complaint = complaint_of(answer); !complaint.empty())
-        fail_with(verdict, complaint);
-      has_succeeded(verdict, result_of(answer, first_));
-      if (verdict.outcome == Outcome::unsupported) return verdict;
-      judge_values(verdict, answer);
-      judge_hashes(verdict, answer);
-    }
-    return verdict;
-  }
-
  private:
   // What each thread does; before, it is done alone. Every other thread has a stream of its own.
   Json works(Json& script) {
@@ -112,36 +97,42 @@ class RepeatTrial : public RowTrial {
     return works;
   }
 
-  void judge_values(Verdict& verdict, const Json& answer) const {
-    const std::string rule = verdict.rule;
+  std::string rung_of(const Json& answer) const override {
+    return served_rung(result_of(answer, first_), one_.op);
+  }
+
+  void judge_run(Verdict& verdict, const Json& answer, std::size_t) override {
+    const std::string rule = "the same bits each time";
+    verdict.rule = rule;
+    if (verdict.outcome == Outcome::unsupported ||
+        !has_succeeded(verdict, result_of(answer, first_)))
+      return;
     const std::size_t count = std::min(expected_.results.size(), num_results());
     for (std::size_t i = 0; i < count && verdict.outcome == Outcome::pass; ++i) {
       const Bytes* bytes = bytes_of(result_of(answer, values_[i]));
-      if (!bytes) return fail_with(verdict, "result {} cannot be read", i);
+      demand(bytes != nullptr, "result {} cannot be read", i);
       judge_result(verdict, *bytes, expected_.results[i], fmt::format("result {}", i));
+      verdict.rule = rule;
     }
-    verdict.rule = rule;
+    if (verdict.outcome == Outcome::pass) check_hashes(answer);
   }
+  void conclude(Verdict&, const std::vector<Json>&) override {}
 
-  void judge_hashes(Verdict& verdict, const Json& answer) const {
+  void check_hashes(const Json& answer) const {
     const Json& result = result_of(answer, repeat_);
-    if (verdict.outcome != Outcome::pass) return;
-    if (code_of(result) != BP_OK)
-      return fail_with(verdict, "error {} among many calls: {}", code_of(result),
-                       message_of(result));
-    const auto hashes = result.find("hashes");
-    if (hashes == result.end() || hashes->empty())
-      return fail_with(verdict, "no call was repeated");
+    demand(code_of(result) == BP_OK, "error {} among many calls: {}", code_of(result),
+           message_of(result));
+    const Json hashes = result.value("hashes", Json::object());
+    demand(!hashes.empty(), "no call was repeated");
     if (!repeats_bits(answer)) return;
-    if (alone_.empty() && hashes->size() > 1)
-      fail_with(verdict, "not the same result each time: " + hashes->dump());
+    demand(!alone_.empty() || hashes.size() == 1, "not the same result each time: {}",
+           hashes.dump());
     for (std::size_t i = 0; i < alone_.size(); ++i) {
       const Json &alone = result_of(answer, alone_[i])["hashes"], &together = result["each"][i];
-      if (alone != Json(nullptr) && alone.size() == 1 && together.size() == 1 &&
-          alone.begin().key() == together.begin().key())
-        continue;
-      fail_with(verdict, "thread {}, while the others make other calls: {}; alone: {}", i,
-                together.dump(), alone.dump());
+      demand(alone != Json(nullptr) && alone.size() == 1 && together.size() == 1 &&
+                 alone.begin().key() == together.begin().key(),
+             "thread {}, while the others make other calls: {}; alone: {}", i, together.dump(),
+             alone.dump());
     }
   }
 

@@ -160,8 +160,7 @@ void fail_with(Verdict& verdict, const std::string& why) {
 }
 
 bool has_succeeded(Verdict& verdict, const Json& result) {
-  if (code_of(result) != BP_OK && code_of(result) != BP_UNSUPPORTED)
-    fail_with(verdict, error_of(result));
+  demand(code_of(result) == BP_OK || code_of(result) == BP_UNSUPPORTED, "{}", error_of(result));
   if (code_of(result) == BP_UNSUPPORTED && verdict.outcome == Outcome::pass) {
     verdict.outcome = Outcome::unsupported;
     verdict.why = message_of(result);
@@ -186,7 +185,8 @@ void judge_result(Verdict& verdict, const Bytes& bytes, const ExpectedTensor& ex
   verdict.rule = expected.rule;
   const std::int64_t count = numel_of(expected.shape) * itemsize(expected.dtype);
   if (bytes.size() != static_cast<std::size_t>(count))
-    return fail_with(verdict, "{} has {} bytes, expected {}", what, bytes.size(), count);
+    return fail_with(verdict,
+                     fmt::format("{} has {} bytes, expected {}", what, bytes.size(), count));
   if (expected.only_shape) return;
   const Comparison comparison = compare(bytes, expected);
   verdict.worst_ulp = std::max(verdict.worst_ulp, comparison.worst);
@@ -202,6 +202,29 @@ void judge_result(Verdict& verdict, const Bytes& bytes, const ExpectedTensor& ex
   verdict.why = what +
                 ": anything would be right, since the reference overflows on the way or "
                 "rounding may change all of it: other values would prove more";
+}
+
+Verdict RowTrial::judge(const std::vector<Json>& answers) {
+  Verdict verdict;
+  seen_.clear();
+  verdict.rung = rung_of(answers.at(0));
+  try {
+    for (std::size_t run = 0; run < std::min<std::size_t>(answers.size(), 2); ++run) {
+      demand_none(complaint_of(answers[run], written_tensors()));
+      judge_run(verdict, answers[run], run);
+      if (verdict.outcome == Outcome::fail) break;
+    }
+  } catch (const Wrong& wrong) {
+    fail_with(verdict, wrong.why);
+  }
+  conclude(verdict, answers);
+  return verdict;
+}
+
+const Bytes& RowTrial::read_of(const Json& answer, std::size_t step, const std::string& what) {
+  const Bytes* const bytes = bytes_of(result_of(answer, step));
+  demand(bytes != nullptr, "{} cannot be read: {}", what, error_of(result_of(answer, step)));
+  return *bytes;
 }
 
 std::string hash_of(const std::vector<Bytes>& all) {

@@ -57,6 +57,18 @@ class Trial {
   virtual int timeout_seconds() const { return 20; }
 };
 
+// Thrown where an answer is found to be wrong.
+struct Wrong {
+  std::string why;
+};
+template <class... Args> void demand(bool holds, fmt::format_string<Args...> why, Args&&... args) {
+  if (!holds) throw Wrong{fmt::format(why, std::forward<Args>(args)...)};
+}
+// Of a sentence that says what is wrong, empty if nothing is.
+inline void demand_none(const std::string& why) {
+  if (!why.empty()) throw Wrong{why};
+}
+
 // Throws bad_argument for a case that cannot be made.
 std::unique_ptr<Trial> make_trial(const Case& one, const Subject& subject);
 
@@ -89,12 +101,7 @@ const char* disagreement(bool changes);
 
 // Keeps the first failure.
 void fail_with(Verdict& verdict, const std::string& why);
-template <class First, class... More>
-void fail_with(Verdict& verdict, fmt::format_string<First, More...> why, First&& first,
-               More&&... more) {
-  fail_with(verdict, fmt::format(why, std::forward<First>(first), std::forward<More>(more)...));
-}
-// If the call failed, the verdict says so: "unsupported" or a failure.
+// False if the kernels said UNSUPPORTED, which the verdict then says; throws Wrong if the call failed.
 bool has_succeeded(Verdict& verdict, const Json& result);
 
 // The worst rung among those that served: that of the row itself where it is counted.
@@ -111,15 +118,29 @@ std::unique_ptr<Trial> make_probe(const Case& one, const Subject& subject);
 
 // ---- Trials of rows of the table: each kind judges one question
 
-// What they share: the call of the row, and what the oracle says of it.
+// What they share: the call of the row, what the oracle says of it, and two runs that are judged one after the other.
 class RowTrial : public Trial {
  public:
   RowTrial(const Case& one, const Subject& subject)
       : one_(one), subject_(subject), problem_(decisive_problem(one, subject.numerics)) {}
 
   void prepare() override { expected_ = expect(problem_, one_, subject_.numerics, false); }
+  Verdict judge(const std::vector<Json>& answers) final;
 
  protected:
+  // By which the row was served; empty where nobody asks.
+  virtual std::string rung_of(const Json&) const { return {}; }
+  // Tensors that the call writes, as it should.
+  virtual std::vector<int> written_tensors() const { return {}; }
+  // Throws Wrong. No run before has failed, and the instruments complain of nothing.
+  virtual void judge_run(Verdict& verdict, const Json& answer, std::size_t run) = 0;
+  // After the runs.
+  virtual void conclude(Verdict& verdict, const std::vector<Json>&) {
+    verdict.hash = hash_of(seen_);
+  }
+
+  // What a step read; throws Wrong if it could not.
+  static const Bytes& read_of(const Json& answer, std::size_t step, const std::string& what);
   static constexpr int first_result = 200;  // objects of the row's own call; tensors are 0 and up
   static int object_at(int first, std::size_t i) { return first + static_cast<int>(i); }
   std::size_t num_results() const { return count_results(problem_); }
@@ -133,6 +154,7 @@ class RowTrial : public Trial {
   const Subject& subject_;
   Problem problem_;
   Expected expected_;
+  std::vector<Bytes> seen_;  // the values that the verdict's hash is of
 };
 
 // A call: is its result right?
