@@ -19,14 +19,10 @@ constexpr Dtype main_dtypes[] = {f32, f16, bf16, f64, i64, i32, u8, boolean, com
 constexpr Dtype dtypes_of_views[] = {f32, i64, boolean, complex64};
 constexpr Dtype other_dtypes[] = {i8, i16, u16, u32, u64, complex128, f8_e4m3fn, f8_e5m2};
 
-bool has_samples(const Texts& shapes) {
-  return !shapes.empty() && shapes[0].starts_with("sample:");
-}
-
 Texts layouts_of(const Operator& op, const Texts& shapes, Profile profile) {
   const bool is_full = profile == Profile::full;
   if (tensor_arguments(op) == 0) return {"plain"};
-  if (has_samples(shapes)) {
+  if (!shapes.empty() && shapes[0].starts_with("sample:")) {
     if (op.kind == BP_KIND_VIEW) return {"own", "transpose", "step2"};
     Texts layouts = {"own", "transpose", "step2", "channels_last"};
     if (is_full)
@@ -94,6 +90,12 @@ bool keeps_first_shape(const Case& one) {
 }
 
 }  // namespace
+
+std::vector<Dtype> Axes::all_dtypes() const {
+  std::vector<Dtype> all = dtypes;
+  all.insert(all.end(), minor_dtypes.begin(), minor_dtypes.end());
+  return all;
+}
 
 Case case_of(const Operator& op, Dtype dtype, std::string shape, std::string layouts,
              std::string values, std::string form) {

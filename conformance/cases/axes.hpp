@@ -9,8 +9,10 @@
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/samples/row_facts.hpp>
 
 #include "cases/derive.hpp"
+#include "inputs/values.hpp"
 
 namespace bp::conform {
 
@@ -18,6 +20,8 @@ struct Axes {
   std::vector<Dtype> dtypes;        // crossed with all layouts and values
   std::vector<Dtype> minor_dtypes;  // crossed with the classes of layouts alone
   std::vector<std::string> shapes, layouts, values, forms;
+
+  std::vector<Dtype> all_dtypes() const;
 };
 Axes axes_of(const Operator& op, Profile profile);
 
@@ -26,6 +30,27 @@ Case case_of(const Operator& op, Dtype dtype, std::string shape, std::string lay
              std::string values, std::string form);
 Case case_at(const Operator& op, const Axes& axes, const std::vector<int>& places);
 std::vector<int> sizes_of(const Axes& axes);
+
+// A row's cases in the making, behind those of others.
+struct RowCases {
+  const Operator& op;
+  const Axes& axes;
+  const Profile profile;
+  std::vector<Case>& all;
+
+  bool is(Trait trait) const { return has_trait(op.name(), trait); }
+  // Samples lie as they do, and have their own values.
+  bool takes_samples() const {
+    return !axes.shapes.empty() && axes.shapes[0].starts_with("sample:");
+  }
+  // Another number for each row, of what rows do in turn.
+  std::size_t turn() const { return static_cast<std::size_t>(hash_text(op.name()) % 1024); }
+  void add(Dtype dtype, std::string shape, std::string layouts, std::string values,
+           std::string form) const {
+    all.push_back(case_of(op, dtype, std::move(shape), std::move(layouts), std::move(values),
+                          std::move(form)));
+  }
+};
 
 // Is the call one that makes sense: else a plainer one takes its place.
 void make_sensible(const Operator& op, Case& one);

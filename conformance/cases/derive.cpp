@@ -46,24 +46,20 @@ Case crossed(const Operator& op, const Axes& axes, const std::vector<int>& at) {
 }
 
 // The first ones of the layouts are of different classes: row-major, dense, strided, repeated, channels-last.
-void add_minor_dtypes(const Operator& op, const Axes& axes, Profile profile,
-                      std::vector<Case>& out) {
-  const std::size_t in_normal = op.kind == BP_KIND_COMPOSITE ? 2 : 4;
+void add_minor_dtypes(const RowCases& row) {
+  const Axes& axes = row.axes;
+  const std::size_t in_normal = row.op.kind == BP_KIND_COMPOSITE ? 2 : 4;
   const std::size_t classes =
-      profile == Profile::quick
-          ? (op.flags & BP_OP_PRIMITIVE ? 1 : 0)
-          : std::min<std::size_t>(axes.layouts.size(), profile == Profile::normal ? in_normal : 5);
+      row.profile == Profile::quick
+          ? (row.op.flags & BP_OP_PRIMITIVE ? 1 : 0)
+          : std::min<std::size_t>(axes.layouts.size(),
+                                  row.profile == Profile::normal ? in_normal : 5);
   std::size_t turn = 0;
   for (const Dtype dtype : axes.minor_dtypes)
     for (std::size_t layout = 0; layout < classes; ++layout, ++turn) {
-      Axes own = axes;
-      own.dtypes = {dtype};
-      const auto in_turn = [&](const std::vector<std::string>& axis, std::size_t step) {
-        return static_cast<int>(turn * step % axis.size());
-      };
-      out.push_back(crossed(op, own,
-                            {0, in_turn(axes.shapes, 1), static_cast<int>(layout),
-                             in_turn(axes.values, 1), in_turn(axes.forms, 1)}));
+      row.add(dtype, axes.shapes[turn % axes.shapes.size()], axes.layouts[layout],
+              axes.values[turn % axes.values.size()], axes.forms[turn % axes.forms.size()]);
+      make_sensible(row.op, row.all.back());
     }
 }
 
@@ -74,21 +70,21 @@ bool chooses(const Operator& op) {
 }
 
 // A row of real numbers that takes complex ones apart: each of them in each kind of values, the other axes once.
-void add_complex_calls(const Operator& op, Axes axes, Profile profile, std::vector<Case>& out) {
-  if (!op.decompose_complex || profile == Profile::quick || chooses(op)) return;
+void add_complex_calls(const RowCases& row) {
+  const Operator& op = row.op;
+  if (!op.decompose_complex || row.profile == Profile::quick || chooses(op)) return;
+  Axes axes = row.axes;
   axes.dtypes = {complex64, complex128};
   if (op.num_nodes != 0) axes.values = {"normal", "wide", "near", "ties", "corners"};
   if (op.promoted & 2u) std::erase(axes.values, "wide");  // which powers leave the range of
   if (op.complex_gives_real) std::erase(axes.forms, "in_place");
   std::vector<std::vector<int>> groups = {{0, 3}, {1}, {2}, {4}};
-  if (profile == Profile::full) groups = groups_of(5, 2);
+  if (row.profile == Profile::full) groups = groups_of(5, 2);
   for (const std::vector<int>& at : cover(sizes_of(axes), groups, hash_text(op.name()))) {
-    Case one = crossed(op, axes, at);
-    if (one.values == "corners") {
-      one.shape = "s16x16";
-      if (one.layouts.find("expand") != std::string::npos) one.layouts = "plain";
-    }
-    out.push_back(std::move(one));
+    Case& one = row.all.emplace_back(crossed(op, axes, at));
+    if (one.values != "corners") continue;
+    one.shape = "s16x16";
+    if (one.layouts.find("expand") != std::string::npos) one.layouts = "plain";
   }
 }
 
@@ -148,24 +144,23 @@ void add_row(const Operator& op, const Subject& subject, const Selection& select
   if (axes.shapes.empty() || axes.dtypes.empty()) return;
   const bool spares = subject.compiles && selection.profile == Profile::quick;
   const Axes of_core = spares ? spare_compiler(op, axes) : axes;
+  const RowCases all{op, axes, selection.profile, out}, spared{op, of_core, selection.profile, out};
   for (const std::vector<int>& at :
        cover(sizes_of(of_core), groups_for(selection.profile, op, subject), hash_text(op.name())))
     out.push_back(crossed(op, of_core, at));
-  add_minor_dtypes(op, of_core, selection.profile, out);
-  add_complex_calls(op, axes, selection.profile, out);
-  add_large_cases(op, axes, selection.profile, thoroughness_for(op, subject), {}, out);
-  add_deciding_cases(op, axes, selection.profile, out);
-  add_special_cases(op, axes, selection.profile, out);
-  add_relations(op, of_core, selection.profile, selection.seed, out);
-  add_direct_cases(op, axes, selection.profile, subject, out);
+  add_minor_dtypes(spared);
+  add_complex_calls(all);
+  add_large_cases(all, thoroughness_for(op, subject));
+  add_deciding_cases(all);
+  add_special_cases(all);
+  add_relations(spared, selection.seed);
+  add_direct_cases(all, subject);
 }
 
 void add_probes(const Subject& subject, const Selection& selection, std::vector<Case>& out) {
   for (const ProbeFamily& family : probe_families())
-    for (Case& one : family.cases(subject, static_cast<int>(selection.profile))) {
-      one.lane = Lane::probe;
-      out.push_back(std::move(one));
-    }
+    std::ranges::move(family.cases(subject, static_cast<int>(selection.profile)),
+                      std::back_inserter(out));
 }
 
 bool has_kernel(const Subject& subject, const Case& one) {

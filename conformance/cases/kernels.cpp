@@ -220,45 +220,42 @@ bool make_direct_call(const Case& one, const Problem& asked, const Subject& subj
 namespace {
 
 // Does some kernel take the case? What makes no problem at all is taken by none.
-bool is_taken(const Case& one, const Subject& subject) {
-  try {
-    DirectProblem call;
-    return make_direct_call(one, make_problem(one), subject, call);
-  } catch (const Error&) {
-    return false;
-  }
+bool is_taken(const Case& one, const Subject& subject) try {
+  DirectProblem call;
+  return make_direct_call(one, make_problem(one), subject, call);
+} catch (const Error&) {
+  return false;
 }
 
 class DirectAxes {
  public:
-  DirectAxes(const Operator& op, const Axes& axes, Profile profile, const Subject& subject)
-      : op_(op), subject_(subject), axes_(axes) {
-    usual_ = case_of(op, f32, axes.shapes[0], axes.layouts[0], axes.values[0], "call");
+  DirectAxes(const RowCases& row, const Subject& subject)
+      : row_(row), subject_(subject), axes_(row.axes) {
+    usual_ = case_of(row.op, f32, axes_.shapes[0], axes_.layouts[0], axes_.values[0], "call");
     usual_.lane = Lane::direct;
-    axes_.dtypes.insert(axes_.dtypes.end(), axes.minor_dtypes.begin(), axes.minor_dtypes.end());
-    if (profile != Profile::full) {
-      const std::size_t most_shapes = op.kind == BP_KIND_MATMUL    ? 26
-                                      : profile == Profile::normal ? 6
-                                                                   : 3;
+    axes_.dtypes = row.axes.all_dtypes();
+    if (row.profile != Profile::full) {
+      const std::size_t most_shapes = row.op.kind == BP_KIND_MATMUL    ? 26
+                                      : row.profile == Profile::normal ? 6
+                                                                       : 3;
       if (axes_.shapes.size() > most_shapes) axes_.shapes.resize(most_shapes);
       if (axes_.layouts.size() > 5) axes_.layouts.resize(5);
     }
     axes_.forms = {"call", "out", "recycled", "stream"};
-    if (op.kind == BP_KIND_POINTWISE) axes_.forms.push_back("in_place");
+    if (row.op.kind == BP_KIND_POINTWISE) axes_.forms.push_back("in_place");
     keep_taken();
   }
 
-  bool is_empty() const { return axes_.dtypes.empty(); }
-
-  void add(Profile profile, std::vector<Case>& out) {
+  void add(std::vector<Case>& out) {
+    if (axes_.dtypes.empty()) return;
     std::vector<std::vector<int>> groups = {{0, 2}, {1, 2}, {3}, {2, 4}};
-    if (profile == Profile::quick) groups = groups_of(5, 1);
-    if (profile == Profile::full) groups = {{0, 2, 3}, {0, 1}, {1, 2}, {1, 3}, {2, 4}, {3, 4}};
-    for (const std::vector<int>& row : cover(sizes_of(axes_), groups, 17)) {
-      Case one = case_at(op_, axes_, row);
+    if (row_.profile == Profile::quick) groups = groups_of(5, 1);
+    if (row_.profile == Profile::full) groups = {{0, 2, 3}, {0, 1}, {1, 2}, {1, 3}, {2, 4}, {3, 4}};
+    for (const std::vector<int>& places : cover(sizes_of(axes_), groups, 17)) {
+      Case one = case_at(row_.op, axes_, places);
       one.lane = Lane::direct;
-      keep_numbers_held(op_, one);
-      choose_telling_values(op_, one);
+      keep_numbers_held(row_.op, one);
+      choose_telling_values(row_.op, one);
       if (is_taken(one, subject_) ||
           (one.form != "call" && (one.form = "call", is_taken(one, subject_))))
         out.push_back(one);
@@ -276,7 +273,6 @@ class DirectAxes {
     if (axes_.dtypes.empty()) return;
     usual_.dtype = axes_.dtypes[0];
     keep(axes_.shapes, &Case::shape);
-    const std::string shape = usual_.shape;
     keep(axes_.layouts, &Case::layouts);
     keep(axes_.forms, &Case::form);
   }
@@ -288,61 +284,59 @@ class DirectAxes {
     });
   }
 
-  const Operator& op_;
+  const RowCases& row_;
   const Subject& subject_;
   Axes axes_;
   Case usual_;
 };
 
 // Kernels that another one of the row shadows, by its priority: each is called for itself where that one would be.
-void add_shadowed_kernels(const Operator& op, const Axes& axes, Profile profile,
-                          const Subject& subject, std::vector<Case>& out) {
-  const std::vector<const DeclaredKernel*> all = subject.kernels_of(op.name());
+void add_shadowed_kernels(const RowCases& row, const Subject& subject) {
+  const std::vector<const DeclaredKernel*> all = subject.kernels_of(row.op.name());
   for (std::size_t i = 0; i < all.size() && all.size() > 1; ++i) {
     Subject alone, preferred;
     alone.kernels = {*all[i]};
     for (std::size_t k = 0; k < all.size(); ++k)
       if (all[k]->priority > all[i]->priority || (all[k]->priority == all[i]->priority && k < i))
         preferred.kernels.push_back(*all[k]);
+    if (preferred.kernels.empty()) continue;
     std::vector<Case> taken;
-    DirectAxes direct(op, axes, profile, alone);
-    if (preferred.kernels.empty() || direct.is_empty()) continue;
-    direct.add(profile, taken);
+    DirectAxes(row, alone).add(taken);
     for (Case& one : taken) {
       if (one.form != "call" || !is_taken(one, preferred)) continue;
       one.form = std::string(form_of_kernel) + std::to_string(i + 1);
-      out.push_back(one);
+      row.all.push_back(one);
     }
   }
 }
 
 }  // namespace
 
-void add_direct_cases(const Operator& op, const Axes& axes, Profile profile, const Subject& subject,
-                      std::vector<Case>& out) {
-  if (subject.kernels_of(op.name()).empty() || axes.shapes.empty() || op.view || !op.infer) return;
-  DirectAxes direct(op, axes, profile, subject);
-  if (!direct.is_empty()) direct.add(profile, out);
-  add_shadowed_kernels(op, axes, profile, subject, out);
-  const std::size_t first_large = out.size();
-  const Takes takes = [&](const Case& one) {
-    Case asked = one;
-    asked.lane = Lane::direct;
-    return is_taken(asked, subject);
-  };
-  // Otherwise the core's calls reach the same kernels.
-  if (profile == Profile::full)
-    add_large_cases(op, axes, profile, Thoroughness::little, takes, out);
-  for (std::size_t i = first_large; i < out.size(); ++i) out[i].lane = Lane::direct;
-  std::vector<Case> special;
-  add_special_cases(op, axes, profile, special);
-  for (Case& one : special) {
-    const bool is_index = one.form == "error" && holds_bad_index(one.values);
-    if (!is_index && one.values != "every16" && one.layouts != "far") continue;
+void add_direct_cases(const RowCases& row, const Subject& subject) {
+  const Operator& op = row.op;
+  if (subject.kernels_of(op.name()).empty() || row.axes.shapes.empty() || op.view || !op.infer)
+    return;
+  DirectAxes(row, subject).add(row.all);
+  add_shadowed_kernels(row, subject);
+  std::vector<Case> others;
+  const RowCases of_core{op, row.axes, row.profile, others};
+  const auto as_call = [](Case one) {
     one.lane = Lane::direct;
-    Case asked = one;
-    asked.form = "call";
-    if (is_taken(asked, subject)) out.push_back(one);
+    if (one.form == "error") one.form = "call";
+    return one;
+  };
+  const auto takes = [&](const Case& one) { return is_taken(as_call(one), subject); };
+  // Otherwise the core's calls reach the same kernels.
+  if (row.profile == Profile::full) add_large_cases(of_core, Thoroughness::little, takes);
+  const std::size_t num_large = others.size();
+  add_special_cases(of_core);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    Case& one = others[i];
+    const bool is_asked = (one.form == "error" && holds_bad_index(one.values)) ||
+                          one.values == "every16" || one.layouts == "far";
+    if (i >= num_large && (!is_asked || !takes(one))) continue;
+    one.lane = Lane::direct;
+    row.all.push_back(one);
   }
 }
 

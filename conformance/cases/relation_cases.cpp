@@ -99,33 +99,28 @@ namespace {
 
 constexpr std::size_t most_shapes_tried = 8;
 
-Case usual_case(const Operator& op, const Axes& axes, Dtype dtype, const std::string& shape) {
+Case usual_case(const RowCases& row, Dtype dtype, const std::string& shape) {
   const bool is_sample = shape.starts_with("sample:");
-  const char* values = axes.values[0] == "positive" ? "positive" : is_sample ? "own" : "normal";
-  Case one = case_of(op, dtype, shape, is_sample ? "own" : "plain", values, "");
-  choose_telling_values(op, one);
+  const char* values = row.axes.values[0] == "positive" ? "positive" : is_sample ? "own" : "normal";
+  Case one = case_of(row.op, dtype, shape, is_sample ? "own" : "plain", values, "");
+  choose_telling_values(row.op, one);
   return one;
 }
 
-bool falls_apart(const Case& one) {
-  try {
-    return split_of(make_problem(one), one.seed, one.form == "joined").has_value();
-  } catch (const Error&) {
-    return false;
-  }
+bool falls_apart(const Case& one) try {
+  return split_of(make_problem(one), one.seed, one.form == "joined").has_value();
+} catch (const Error&) {
+  return false;
 }
 
 class Relations {
  public:
-  Relations(const Operator& op, const Axes& axes, std::uint64_t seed, std::vector<Case>& out)
-      : op_(op), axes_(axes), seed_(seed), out_(out),
-        turn_(static_cast<std::size_t>(hash_text(op.name()) % 1024)) {}
+  explicit Relations(const RowCases& row) : row_(row), axes_(row.axes), turn_(row.turn()) {}
 
   void add_forms() {
-    if (axes_.shapes.empty() || op_.is_view()) return;
-    add(usual_case(op_, axes_, dtype_in_turn(),
-                   axes_.shapes[turn_ % std::min<std::size_t>(axes_.shapes.size(), 3)]),
-        "forms");
+    if (axes_.shapes.empty() || row_.op.is_view()) return;
+    const std::size_t place = turn_ % std::min<std::size_t>(axes_.shapes.size(), 3);
+    add(usual_case(row_, dtype_in_turn(), axes_.shapes[place]), "forms");
   }
 
   void add_layouts() {
@@ -133,22 +128,22 @@ class Relations {
       const std::string& layouts = axes_.layouts[(turn_ + i) % axes_.layouts.size()];
       // Values that lie in one place twice are other values.
       if (repeats_elements(layouts) || layouts == "plain" || layouts == "own") continue;
-      Case one = usual_case(op_, axes_, dtype_in_turn(), axes_.shapes[0]);
+      Case one = usual_case(row_, dtype_in_turn(), axes_.shapes[0]);
       one.layouts = layouts;
       return add(one, "layouts");
     }
   }
 
   // The first of the row's shapes that has pieces.
-  void add_parts(const char* form, std::size_t count) {
+  void add_parts(const char* form, std::size_t count, std::uint64_t seed) {
     for (std::size_t i = 0; i < std::min(axes_.shapes.size(), most_shapes_tried); ++i) {
       const std::string& shape = axes_.shapes[(turn_ + i) % axes_.shapes.size()];
-      Case one = usual_case(op_, axes_, dtype_in_turn(), shape);
+      Case one = usual_case(row_, dtype_in_turn(), shape);
       one.form = form;
-      one.seed = seed_;
+      one.seed = seed;
       // A special number alone may prove nothing.
       if (!falls_apart(one) || shape == "sample:specials") continue;
-      out_.push_back(one);
+      row_.all.push_back(one);
       if (--count == 0) return;
     }
   }
@@ -157,32 +152,29 @@ class Relations {
   Dtype dtype_in_turn() { return axes_.dtypes[turn_++ % axes_.dtypes.size()]; }
   void add(Case one, const char* form) {
     one.form = form;
-    out_.push_back(std::move(one));
+    row_.all.push_back(std::move(one));
   }
 
-  const Operator& op_;
+  const RowCases& row_;
   const Axes& axes_;
-  const std::uint64_t seed_;
-  std::vector<Case>& out_;
   std::size_t turn_;
 };
 
 // Each round trip in each dtype; the first one in other layouts as well. A quick run has one for each row.
-void add_round_trips(const Operator& op, const Axes& axes, Profile profile,
-                     std::vector<Case>& out) {
+void add_round_trips(const RowCases& row) {
   std::string shape;
-  for (const Case& one : round_trips_of(op)) {
-    if (profile == Profile::quick) {
-      if (std::ranges::find(axes.dtypes, one.dtype) == axes.dtypes.end()) continue;
-      return out.push_back(one);
+  for (const Case& one : round_trips_of(row.op)) {
+    if (row.profile == Profile::quick) {
+      if (std::ranges::find(row.axes.dtypes, one.dtype) == row.axes.dtypes.end()) continue;
+      return row.all.push_back(one);
     }
     const bool is_first = one.shape != std::exchange(shape, one.shape);
-    out.push_back(one);
-    if (!is_first && profile != Profile::full) continue;
+    row.all.push_back(one);
+    if (!is_first && row.profile != Profile::full) continue;
     for (const char* layout : {"transpose", "step2", "offset"}) {
       Case other = one;
       other.layouts = layout;
-      out.push_back(other);
+      row.all.push_back(other);
     }
   }
 }
@@ -194,21 +186,20 @@ bool is_relation(std::string_view form) {
          form == "round_trip";
 }
 
-void add_relations(const Operator& op, const Axes& axes, Profile profile, std::uint64_t seed,
-                   std::vector<Case>& out) {
-  add_round_trips(op, axes, profile, out);
+void add_relations(const RowCases& row, std::uint64_t seed) {
+  const Operator& op = row.op;
+  add_round_trips(row);
   if (tensor_arguments(op) == 0 || !gives_the_same_again(op) || (op.flags & BP_OP_SHAPE_DATA))
     return;
-  const bool is_quick = profile == Profile::quick;
+  const bool is_quick = row.profile == Profile::quick;
   // A quick run asks each primitive row for one relation, in turn.
   if (is_quick && !(op.flags & BP_OP_PRIMITIVE)) return;
-  const std::uint64_t turn = hash_text(op.name()) % 4;
-  Relations relations(op, axes, seed, out);
+  const std::size_t turn = row.turn() % 4, count = row.profile == Profile::full ? 4 : 1;
+  Relations relations(row);
   if (!is_quick || turn == 0) relations.add_forms();
   if (!is_quick || turn == 1) relations.add_layouts();
-  const std::size_t count = profile == Profile::full ? 4 : 1;
-  if (!is_quick || turn == 2) relations.add_parts("batch", count);
-  if (!is_quick || turn == 3) relations.add_parts("joined", count);
+  if (!is_quick || turn == 2) relations.add_parts("batch", count, seed);
+  if (!is_quick || turn == 3) relations.add_parts("joined", count, seed);
 }
 
 }  // namespace bp::conform

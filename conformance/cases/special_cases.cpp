@@ -19,11 +19,10 @@ int tensors_of_schema(const Operator& op) {
 
 // ---- All inputs of 16 bits
 
-void add_every_input(const Operator& op, std::vector<Case>& out) {
-  if (op.kind != BP_KIND_POINTWISE || tensors_of_schema(op) != 1) return;
+void add_every_input(const RowCases& row) {
+  if (row.op.kind != BP_KIND_POINTWISE || tensors_of_schema(row.op) != 1) return;
   for (const Dtype dtype : {f16, bf16})
-    if (contains(op.dtypes, dtype))
-      out.push_back(case_of(op, dtype, "s65536", "plain", "every16", "call"));
+    if (contains(row.op.dtypes, dtype)) row.add(dtype, "s65536", "plain", "every16", "call");
 }
 
 // ---- Numbers that are not the default
@@ -34,26 +33,26 @@ double other_than(double usual, Dtype dtype) {
   return usual > 2 ? 1 : usual + 0.5;
 }
 
-void add_numbers(const Operator& op, const Axes& axes, std::vector<Case>& out) {
-  if (op.kind != BP_KIND_POINTWISE || axes.shapes.empty()) return;
-  for (const SchemaArgument& argument : op.schema->arguments) {
+void add_numbers(const RowCases& row) {
+  if (row.op.kind != BP_KIND_POINTWISE || row.axes.shapes.empty()) return;
+  for (const SchemaArgument& argument : row.op.schema->arguments) {
     if (argument.type != ArgumentType::scalar || !argument.has_default) continue;
     if (argument.default_value.tag == BP_NONE) continue;
     const double usual = Scalar::from_value(argument.default_value).to_double();
-    for (const Dtype dtype : axes.dtypes)
+    for (const Dtype dtype : row.axes.dtypes)
       if (dtype != boolean)
-        out.push_back(case_of(
-            op, dtype,
-            fmt::format("{}:{}={}", axes.shapes[0], argument.name, other_than(usual, dtype)),
-            "plain", "normal", "call"));
+        row.add(
+            dtype,
+            fmt::format("{}:{}={}", row.axes.shapes[0], argument.name, other_than(usual, dtype)),
+            "plain", "normal", "call");
   }
 }
 
 // ---- Elements 2 GiB apart
 
-void add_far_elements(const Operator& op, std::vector<Case>& out) {
-  if (has_trait(op.name(), Trait::far_elements) && contains(op.dtypes, u8))
-    out.push_back(case_of(op, u8, "s2", "far", "normal", "call"));
+void add_far_elements(const RowCases& row) {
+  if (row.is(Trait::far_elements) && contains(row.op.dtypes, u8))
+    row.add(u8, "s2", "far", "normal", "call");
 }
 
 // ---- Derivatives
@@ -102,43 +101,43 @@ bool has_open_deviation(const Operator& op, Dtype dtype, const std::string& shap
   return is_complex(dtype) && shape == "s" && has_trait(op.name(), Trait::deviations);
 }
 
-void add_gradients(const Operator& op, const Axes& axes, Profile profile, std::vector<Case>& out) {
+void add_gradients(const RowCases& row) {
+  const Operator& op = row.op;
   if (!has_derivative(op)) return;
-  const bool wants_positive = has_trait(op.name(), Trait::positive_domain);
+  const bool is_quick = row.profile == Profile::quick, is_view = op.kind == BP_KIND_VIEW;
   std::vector<std::string> shapes;
-  for (const std::string& shape : axes.shapes)
+  for (const std::string& shape : row.axes.shapes)
     if (!has_no_gradient_here(op, shape)) shapes.push_back(shape);
-  const std::size_t most = profile == Profile::quick    ? 1
-                           : profile == Profile::normal ? 4
-                                                        : shapes.size();
+  const std::size_t most = is_quick ? 1 : row.profile == Profile::normal ? 4 : shapes.size();
   const bool is_sample = !shapes.empty() && shapes[0].starts_with("sample:");
   const std::string usual = is_sample ? "own" : "plain";
-  const bool are_telling = is_sample && has_trait(op.name(), Trait::telling_input);
-  const std::string values = are_telling ? "own" : wants_positive ? "positive" : "normal";
+  const bool are_telling = is_sample && row.is(Trait::telling_input);
+  const std::string values = are_telling                      ? "own"
+                             : row.is(Trait::positive_domain) ? "positive"
+                                                              : "normal";
   for (const Dtype dtype : {f32, f64, f16, bf16, complex64}) {
     if (!contains(op.all_dtypes(), dtype)) continue;
-    if ((op.kind == BP_KIND_VIEW || profile == Profile::quick) && dtype != f32) continue;
+    if ((is_view || is_quick) && dtype != f32) continue;
     for (std::size_t i = 0; i < std::min(shapes.size(), dtype == f32 ? most : (most + 3) / 4); ++i)
       if (!is_open_in_half(op, dtype, shapes[i]) && !has_open_deviation(op, dtype, shapes[i]))
-        out.push_back(case_of(op, dtype, shapes[i], usual, values, "grad"));
+        row.add(dtype, shapes[i], usual, values, "grad");
   }
-  if (profile != Profile::quick && !shapes.empty() && op.kind != BP_KIND_VIEW &&
-      contains(op.dtypes, f32))
+  if (!is_quick && !shapes.empty() && !is_view && contains(op.dtypes, f32))
     for (const char* layout : {"transpose", "step2"})
-      out.push_back(case_of(op, f32, shapes[0], layout, values, "grad"));
+      row.add(f32, shapes[0], layout, values, "grad");
 }
 
 // ---- Stress
 
-void add_stress(const Operator& op, const Axes& axes, Profile profile, std::vector<Case>& out) {
-  const bool is_asked =
-      profile == Profile::full || (profile == Profile::normal && is_inference_row(op.name()));
-  if (!is_asked || op.is_view() || !gives_the_same_again(op)) return;
-  if (axes.shapes.empty() || axes.dtypes.empty()) return;
-  const bool is_sample = axes.shapes[0].starts_with("sample:");
+void add_stress(const RowCases& row) {
+  const bool is_asked = row.profile == Profile::full ||
+                        (row.profile == Profile::normal && is_inference_row(row.op.name()));
+  if (!is_asked || row.op.is_view() || !gives_the_same_again(row.op)) return;
+  if (row.axes.shapes.empty() || row.axes.dtypes.empty()) return;
+  const bool is_sample = row.takes_samples();
   for (const char* form : {"repeat", "threads"})
-    out.push_back(case_of(op, axes.dtypes[0], axes.shapes[0], is_sample ? "own" : "plain",
-                          is_sample ? "own" : "normal", form));
+    row.add(row.axes.dtypes[0], row.axes.shapes[0], is_sample ? "own" : "plain",
+            is_sample ? "own" : "normal", form);
 }
 
 // ---- Refusals
@@ -155,40 +154,42 @@ bool foreign_dtype(const Operator& op, Dtype& out) {
   return false;
 }
 
-void add_refusals(const Operator& op, const Axes& axes, std::vector<Case>& out) {
-  if (axes.dtypes.empty()) return;
-  const bool in_place = op.kind == BP_KIND_POINTWISE && op.promotion != Promotion::compare;
-  const Dtype usual = axes.dtypes[0];
+void add_refusals(const RowCases& row) {
+  if (row.axes.dtypes.empty()) return;
+  const Operator& op = row.op;
+  const Dtype usual = row.axes.dtypes[0];
+  const auto add = [&](Dtype dtype, const std::string& shape, const char* layouts = "plain",
+                       const std::string& values = "normal") {
+    row.add(dtype, shape, layouts, values, "error");
+  };
   const RowFacts* facts = find_row_facts(op.name());
   for (const std::string& refused : split_text(facts ? facts->refused : "", ' ')) {
     if (refused.empty()) continue;
     const std::size_t mark = refused.find('!');
-    const std::string values = mark == refused.npos ? "normal" : refused.substr(mark + 1);
-    out.push_back(case_of(op, usual, refused.substr(0, mark), "plain", values, "error"));
+    add(usual, refused.substr(0, mark), "plain",
+        mark == refused.npos ? "normal" : refused.substr(mark + 1));
   }
   if (op.kind != BP_KIND_POINTWISE) return;
   const int tensors = tensors_of_schema(op);
-  if (tensors == 2) out.push_back(case_of(op, usual, "s3x5,4", "plain", "normal", "error"));
-  if (tensors == 3) out.push_back(case_of(op, usual, "s3x5,4,5", "plain", "normal", "error"));
-  if (in_place && takes_result_first(op))
-    out.push_back(case_of(op, usual, "s3x5", "expand.plain", "normal", "error"));
+  if (tensors == 2) add(usual, "s3x5,4");
+  if (tensors == 3) add(usual, "s3x5,4,5");
+  if (op.promotion != Promotion::compare && takes_result_first(op))
+    add(usual, "s3x5", "expand.plain");
   Dtype foreign = f32;
-  if (foreign_dtype(op, foreign))
-    out.push_back(case_of(op, foreign, "s3x5", "plain", "normal", "error"));
+  if (foreign_dtype(op, foreign)) add(foreign, "s3x5");
 }
 
 }  // namespace
 
-void add_special_cases(const Operator& op, const Axes& axes, Profile profile,
-                       std::vector<Case>& out) {
-  add_refusals(op, axes, out);
-  if (profile != Profile::quick) {
-    add_every_input(op, out);
-    add_numbers(op, axes, out);
-    add_far_elements(op, out);
+void add_special_cases(const RowCases& row) {
+  add_refusals(row);
+  if (row.profile != Profile::quick) {
+    add_every_input(row);
+    add_numbers(row);
+    add_far_elements(row);
   }
-  add_gradients(op, axes, profile, out);
-  add_stress(op, axes, profile, out);
+  add_gradients(row);
+  add_stress(row);
 }
 
 // ---- Large sizes, and what no luck of a crossing may leave out
@@ -218,11 +219,10 @@ bool is_named(const std::string& dtypes, Dtype dtype) {
 
 class LargeCases {
  public:
-  LargeCases(const Operator& op, const Axes& axes, Thoroughness thoroughness, const Takes& takes,
-             std::vector<Case>& out)
-      : op_(op), axes_(axes), values_(split_text(find_row_facts(op.name())->large_values, ' ')),
-        thoroughness_(thoroughness), takes_(takes), out_(out),
-        turn_(static_cast<std::size_t>(hash_text(op.name()) % 1024)) {}
+  LargeCases(const RowCases& row, Thoroughness thoroughness, const Takes& takes,
+             const RowFacts& facts)
+      : row_(row), values_(split_text(facts.large_values, ' ')), thoroughness_(thoroughness),
+        takes_(takes), turn_(row.turn()) {}
 
   void add(const std::string& pattern, std::size_t place) {
     if (pattern.find('N') == pattern.npos)
@@ -241,79 +241,71 @@ class LargeCases {
                                                                                : num_sizes;
     for (std::size_t i = 0; i + 1 < num_sizes; ++i)
       if (period != num_sizes && (i + turn_ + place) % period == 0)
-        add_case(axes_.dtypes[0], pattern, large_sizes[i], "plain");
-    add_case(axes_.dtypes[0], pattern, large_sizes[num_sizes - 1], "plain");
-    const std::size_t others = axes_.dtypes.size() - 1;
+        add_case(row_.axes.dtypes[0], pattern, large_sizes[i], "plain");
+    add_case(row_.axes.dtypes[0], pattern, large_sizes[num_sizes - 1], "plain");
+    const std::size_t others = row_.axes.dtypes.size() - 1;
     const std::size_t each = thoroughness_ == Thoroughness::all      ? 3
                              : thoroughness_ == Thoroughness::little ? 0
                                                                      : 1;
     for (std::size_t i = 0; i < std::min(each, others); ++i)
-      add_case(axes_.dtypes[1 + (turn_ + place * each + i) % others], pattern,
+      add_case(row_.axes.dtypes[1 + (turn_ + place * each + i) % others], pattern,
                large_sizes[num_sizes - 1], "plain");
   }
 
   // Into a tensor of another order as well: that is what transposes.
   void add_layouts(const std::string& shape, std::size_t turn) {
-    std::size_t most = thoroughness_ == Thoroughness::all    ? axes_.layouts.size()
+    std::size_t most = thoroughness_ == Thoroughness::all    ? row_.axes.layouts.size()
                        : thoroughness_ == Thoroughness::most ? 3
                                                              : 2;
     std::size_t place = 0;
-    for (const std::string& layouts : axes_.layouts) {
+    for (const std::string& layouts : row_.axes.layouts) {
       if (repeats_elements(layouts)) continue;
       if (most-- == 0) return;
-      const bool has_out = writes_where_told(op_) && (turn + place) % 2 != 0;
-      add_case(axes_.dtypes[place++ % axes_.dtypes.size()], shape, 0, layouts,
+      const bool has_out = writes_where_told(row_.op) && (turn + place) % 2 != 0;
+      add_case(row_.axes.dtypes[place++ % row_.axes.dtypes.size()], shape, 0, layouts,
                has_out ? "out" : "call");
     }
   }
 
   void add_case(Dtype dtype, const std::string& pattern, std::int64_t size,
                 const std::string& layouts, const char* form = "call") {
-    Case one = case_of(op_, dtype, with_size(pattern, small_size), layouts,
+    Case one = case_of(row_.op, dtype, with_size(pattern, small_size), layouts,
                        values_[num_added_++ % values_.size()], form);
     if (takes_ && !takes_(one)) return;
     one.shape = with_size(pattern, size);
-    make_sensible(op_, one);
-    out_.push_back(std::move(one));
+    make_sensible(row_.op, one);
+    row_.all.push_back(std::move(one));
   }
 
-  const Operator& op_;
-  const Axes& axes_;
+  const RowCases& row_;
   const std::vector<std::string> values_;
   const Thoroughness thoroughness_;
   const Takes& takes_;
-  std::vector<Case>& out_;
   const std::size_t turn_;
   std::size_t num_added_ = 0, num_blocks_ = 0;
 };
 
 }  // namespace
 
-void add_large_cases(const Operator& op, const Axes& axes, Profile profile,
-                     Thoroughness thoroughness, const Takes& takes, std::vector<Case>& out) {
-  const RowFacts* facts = find_row_facts(op.name());
-  if (profile == Profile::quick || !facts || *facts->large == '\0') return;
-  if (profile == Profile::full && thoroughness != Thoroughness::little)
+void add_large_cases(const RowCases& row, Thoroughness thoroughness, const Takes& takes) {
+  const RowFacts* facts = find_row_facts(row.op.name());
+  if (row.profile == Profile::quick || !facts || *facts->large == '\0') return;
+  if (row.profile == Profile::full && thoroughness != Thoroughness::little)
     thoroughness = Thoroughness::all;
-  LargeCases large(op, axes, thoroughness, takes, out);
+  LargeCases large(row, thoroughness, takes, *facts);
   std::size_t place = 0;
   for (const std::string& pattern : split_text(facts->large, ' ')) large.add(pattern, place++);
 }
 
-void add_deciding_cases(const Operator& op, const Axes& axes, Profile profile,
-                        std::vector<Case>& out) {
-  const RowFacts* facts = find_row_facts(op.name());
-  if (profile == Profile::quick || !facts || *facts->decides == '\0') return;
-  std::vector<Dtype> dtypes = axes.dtypes;
-  dtypes.insert(dtypes.end(), axes.minor_dtypes.begin(), axes.minor_dtypes.end());
+void add_deciding_cases(const RowCases& row) {
+  const RowFacts* facts = find_row_facts(row.op.name());
+  if (row.profile == Profile::quick || !facts || *facts->decides == '\0') return;
   for (const std::string& decides : split_text(facts->decides, ' ')) {
     const std::vector<std::string> parts = split_text(decides, '/');
-    for (const Dtype dtype : dtypes) {
+    for (const Dtype dtype : row.axes.all_dtypes()) {
       if (parts.size() > 2 && !is_named(parts[2], dtype)) continue;
-      Case one =
-          case_of(op, dtype, parts[0], parts.size() > 3 ? parts[3] : "plain", parts[1], "call");
-      make_sensible(op, one);
-      out.push_back(std::move(one));
+      row.add(dtype, parts[0], parts.size() > 3 ? parts[3] : "plain", parts[1], "call");
+      make_sensible(row.op, row.all.back());
     }
   }
 }

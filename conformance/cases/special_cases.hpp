@@ -16,8 +16,7 @@
 namespace bp::conform {
 
 // Calls that must be refused, all 65,536 inputs of 16 bits, elements 2 GiB apart, derivatives, stress.
-void add_special_cases(const Operator& op, const Axes& axes, Profile profile,
-                       std::vector<Case>& out);
+void add_special_cases(const RowCases& row);
 
 // How much is asked past the sizes at which kernels change their way.
 enum class Thoroughness : std::uint8_t {
@@ -28,20 +27,16 @@ enum class Thoroughness : std::uint8_t {
 };
 // `takes` is asked of each case, with a small size in the place of the large one; empty: all are.
 using Takes = std::function<bool(const Case& one)>;
-void add_large_cases(const Operator& op, const Axes& axes, Profile profile,
-                     Thoroughness thoroughness, const Takes& takes, std::vector<Case>& out);
+void add_large_cases(const RowCases& row, Thoroughness thoroughness, const Takes& takes = {});
 // Shapes and values that belong together, in every dtype.
-void add_deciding_cases(const Operator& op, const Axes& axes, Profile profile,
-                        std::vector<Case>& out);
+void add_deciding_cases(const RowCases& row);
 
 // What has to hold between several calls. `seed`: of the cases, whose values decide with it.
-void add_relations(const Operator& op, const Axes& axes, Profile profile, std::uint64_t seed,
-                   std::vector<Case>& out);
+void add_relations(const RowCases& row, std::uint64_t seed);
 bool is_relation(std::string_view form);
 
 // What the plugin's kernels get.
-void add_direct_cases(const Operator& op, const Axes& axes, Profile profile, const Subject& subject,
-                      std::vector<Case>& out);
+void add_direct_cases(const RowCases& row, const Subject& subject);
 
 // What core_ops/table says of a row under `returns`: the row is called first, with the tensors t0, t1 ... that shape and
 // values make, and gives r0, r1 ... Then come statements: "op argument ... > result ..." or "a = b" (the same bits; NaN is

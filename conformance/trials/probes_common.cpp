@@ -395,8 +395,7 @@ bool find_call(const Operator& op, const Axes& axes, Dtype dtype, const Subject&
 
 // f32 and i64 first: what most rows are used in.
 std::vector<Dtype> dtypes_in_turn(const Axes& axes) {
-  std::vector<Dtype> all = axes.dtypes;
-  all.insert(all.end(), axes.minor_dtypes.begin(), axes.minor_dtypes.end());
+  std::vector<Dtype> all = axes.all_dtypes();
   const auto rank = [](Dtype dtype) { return dtype == f32 ? 0 : dtype == i64 ? 1 : 2; };
   std::ranges::stable_sort(all, [&](Dtype a, Dtype b) { return rank(a) < rank(b); });
   return all;
