@@ -157,20 +157,14 @@ class RowTrial : public Trial {
   std::vector<Bytes> seen_;  // the values that the verdict's hash is of
 };
 
-// A call: is its result right?
-std::unique_ptr<Trial> make_core_trial(const Case& one, const Subject& subject);
-std::unique_ptr<Trial> make_direct_trial(const Case& one, const Subject& subject);
-// A call that must be refused ("error").
-std::unique_ptr<Trial> make_refusal_trial(const Case& one, const Subject& subject);
-// Its derivative ("grad").
-std::unique_ptr<Trial> make_gradient_trial(const Case& one, const Subject& subject);
-// The same values in another layout, or the same call in other forms ("layouts", "forms").
-std::unique_ptr<Trial> make_same_values_trial(const Case& one, const Subject& subject);
-// Its pieces ("batch", "joined").
-std::unique_ptr<Trial> make_parts_trial(const Case& one, const Subject& subject);
-// What undoes it, or makes the same ("round_trip").
-std::unique_ptr<Trial> make_round_trip_trial(const Case& one, const Subject& subject);
-// The same call in other company ("repeat", "threads").
-std::unique_ptr<Trial> make_repeat_trial(const Case& one, const Subject& subject);
+using MakeTrial = std::unique_ptr<Trial>(const Case& one, const Subject& subject);
+MakeTrial make_core_trial, make_direct_trial;  // a call: is its result right?
+MakeTrial make_refusal_trial;                  // a call that must be refused ("error")
+MakeTrial make_gradient_trial;                 // its derivative ("grad")
+MakeTrial
+    make_same_values_trial;       // the same values in another layout, or form ("layouts", "forms")
+MakeTrial make_parts_trial;       // its pieces ("batch", "joined")
+MakeTrial make_round_trip_trial;  // what undoes it, or makes the same ("round_trip")
+MakeTrial make_repeat_trial;      // the same call in other company ("repeat", "threads")
 
 }  // namespace bp::conform
