@@ -1,9 +1,9 @@
 // Arguments cloned from the samples that each row of the table has.
 #include <algorithm>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 
 #include <backplane/dispatcher/transfer.hpp>
 #include <backplane/samples/row_facts.hpp>
@@ -50,32 +50,22 @@ Problem clone_sample(const Sample& sample) {
   return cloned;
 }
 
-// The samples of a row in a dtype, the last few kept: cases come row by row.
+// The samples of a row in a dtype, a few of them kept: cases come row by row.
 std::shared_ptr<const ClonedSamples> cloned_samples(const Operator& op, Dtype dtype,
                                                     std::uint32_t variant) {
-  struct Entry {
-    const Operator* op;
-    Dtype dtype;
-    std::uint32_t variant;
-    std::shared_ptr<const ClonedSamples> samples;
-  };
   static std::mutex lock;
-  static std::list<Entry> kept;
+  static std::map<std::tuple<const Operator*, Dtype, std::uint32_t>,
+                  std::shared_ptr<const ClonedSamples>>
+      kept;
   constexpr std::size_t most_kept = 24;
   const std::lock_guard<std::mutex> locked(lock);
-  const auto found = std::ranges::find_if(kept, [&](const Entry& entry) {
-    return entry.op == &op && entry.dtype == dtype && entry.variant == variant;
-  });
-  if (found != kept.end()) {
-    kept.splice(kept.begin(), kept, found);
-    return kept.front().samples;
-  }
+  if (const auto found = kept.find({&op, dtype, variant}); found != kept.end())
+    return found->second;
   auto samples = std::make_shared<ClonedSamples>();
   for (const Sample& sample : samples_of(op, dtype, oracle(), variant))
     samples->push_back({sample.recipe, clone_sample(sample)});
-  kept.push_front({&op, dtype, variant, samples});
-  if (kept.size() > most_kept) kept.pop_back();
-  return samples;
+  if (kept.size() == most_kept) kept.clear();
+  return kept[{&op, dtype, variant}] = samples;
 }
 
 // Tensors whose numbers mean something: others in their place would make another, or no, problem.
@@ -99,9 +89,7 @@ void plan_from_sample(const Case& one, std::uint64_t draw, PlannedProblem& plan)
   Problem& problem = plan.problem;
   const auto variant = static_cast<std::uint32_t>(one.seed - 1 + draw * 1000003);
   const auto samples = cloned_samples(*problem.op, one.dtype, variant);
-  const auto found =
-      std::find_if(samples->begin(), samples->end(),
-                   [&](const ClonedSample& sample) { return sample.recipe == recipe; });
+  const auto found = std::ranges::find(*samples, recipe, &ClonedSample::recipe);
   if (found == samples->end()) refuse_case(one, "the row has no sample '" + recipe + "'");
   Operator* const op = problem.op;
   problem = found->problem;

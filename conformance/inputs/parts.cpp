@@ -56,7 +56,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 
 // Does the row give, for each of three pieces, that piece of what it gives for the whole?
 bool holds(const Problem& problem, const Split& split, std::uint64_t seed,
-           const std::vector<Tensor>& whole) {
+           const std::vector<Tensor>& whole) try {
   const std::int64_t middle = split.size / 2;
   const std::int64_t pieces[][2] = {{0, 1}, {middle, split.size - middle}, {split.size - 1, 1}};
   for (const auto& [start, length] : pieces) {
@@ -68,15 +68,8 @@ bool holds(const Problem& problem, const Split& split, std::uint64_t seed,
         return false;
   }
   return true;
-}
-
-bool holds_or_fails(const Problem& problem, const Split& split, std::uint64_t seed,
-                    const std::vector<Tensor>& whole) {
-  try {
-    return holds(problem, split, seed, whole);
-  } catch (const Error&) {
-    return false;  // the pieces are not a call
-  }
+} catch (const Error&) {
+  return false;  // the pieces are not a call
 }
 
 bool all_have(const std::vector<Tensor>& results, std::size_t dim) {
@@ -89,8 +82,7 @@ bool all_have(const std::vector<Tensor>& results, std::size_t dim) {
 }  // namespace
 
 const Cut* Split::cut_of(std::size_t tensor) const {
-  const auto found =
-      std::ranges::find_if(cuts, [&](const Cut& cut) { return cut.tensor == tensor; });
+  const auto found = std::ranges::find(cuts, tensor, &Cut::tensor);
   return found == cuts.end() ? nullptr : &*found;
 }
 
@@ -125,7 +117,7 @@ std::optional<Split> split_of(const Problem& problem, std::uint64_t seed, bool f
     if (!all_have(whole, dim) || whole[0].shape()[dim] < 2 || whole[0].numel() == 0) continue;
     for (const Guess guess : guesses) {
       Split split = guessed(problem, guess, dim, whole[0]);
-      if (!split.cuts.empty() && holds_or_fails(problem, split, seed, whole)) return split;
+      if (!split.cuts.empty() && holds(problem, split, seed, whole)) return split;
     }
   }
   return std::nullopt;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include <backplane/abi.h>
 #include <backplane/dispatcher/operator_source.hpp>
@@ -36,18 +38,14 @@ Sizes strides_in_order(const Sizes& shape, const Sizes& order) {
 
 Sizes usual_order(std::size_t rank) {
   Sizes order(rank);
-  for (std::size_t i = 0; i < rank; ++i) order[i] = static_cast<std::int64_t>(i);
+  std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
-Sizes overlapping_strides(const Sizes& shape) {
-  Sizes strides(shape.size());
-  std::int64_t step = 1;
-  for (std::size_t i = shape.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= std::max<std::int64_t>((shape[i] + 1) / 2, 1);
-  }
-  return strides;
+// Row-major, as if a dimension had another size.
+Sizes strides_with(Sizes shape, std::size_t dim, std::int64_t size) {
+  shape[dim] = size;
+  return row_major_strides(shape);
 }
 
 Sizes strides_for(const Sizes& shape, std::string_view layout, Dtype dtype) {
@@ -60,24 +58,20 @@ Sizes strides_for(const Sizes& shape, std::string_view layout, Dtype dtype) {
   Sizes strides = strides_in_order(shape, order);
   if (layout == "step2")
     for (std::int64_t& stride : strides) stride *= 2;
-  if (layout == "padded" && rank >= 2) {
-    Sizes wider = shape;
-    wider.back() += 3;
-    strides = row_major_strides(wider);
-  }
+  if (layout == "padded" && rank >= 2) strides = strides_with(shape, rank - 1, shape.back() + 3);
   if (layout == "expand" && rank >= 1) {
-    Sizes row = shape;
-    row[0] = 1;
-    strides = row_major_strides(row);
+    strides = strides_with(shape, 0, 1);
     strides[0] = 0;
   }
   if (layout == "inner" && rank >= 1) {
-    Sizes column = shape;
-    column.back() = 1;
-    strides = row_major_strides(column);
+    strides = strides_with(shape, rank - 1, 1);
     strides.back() = 0;
   }
-  if (layout == "overlap" && rank >= 2) return overlapping_strides(shape);
+  if (layout == "overlap" && rank >= 2) {
+    Sizes halves = shape;
+    for (std::int64_t& size : halves) size = (size + 1) / 2;
+    strides = row_major_strides(halves);
+  }
   if (layout == "far" && rank >= 1) strides[0] = far_apart / itemsize(dtype);
   return strides;
 }
@@ -101,9 +95,7 @@ bool is_read_only_layout(std::string_view name) {
 }
 
 std::int64_t numel_of(const Sizes& shape) {
-  std::int64_t numel = 1;
-  for (const std::int64_t size : shape) numel *= size;
-  return numel;
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
 Sizes row_major_strides(const Sizes& shape) {
