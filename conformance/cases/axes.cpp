@@ -21,28 +21,23 @@ constexpr Dtype other_dtypes[] = {i8, i16, u16, u32, u64, complex128, f8_e4m3fn,
 
 Texts layouts_of(const Operator& op, const Texts& shapes, Profile profile) {
   const bool is_full = profile == Profile::full;
+  const auto and_in_full = [&](Texts layouts, const Texts& more) {
+    if (is_full) layouts.insert(layouts.end(), more.begin(), more.end());
+    return layouts;
+  };
   if (tensor_arguments(op) == 0) return {"plain"};
   if (!shapes.empty() && shapes[0].starts_with("sample:")) {
     if (op.kind == BP_KIND_VIEW) return {"own", "transpose", "step2"};
-    Texts layouts = {"own", "transpose", "step2", "channels_last"};
-    if (is_full)
-      for (const char* more : {"padded", "expand"}) layouts.push_back(more);
-    return layouts;
+    return and_in_full({"own", "transpose", "step2", "channels_last"}, {"padded", "expand"});
   }
   if (op.kind == BP_KIND_MATMUL && !is_full)
     return {"plain", "transpose.plain", "plain.transpose", "step2"};
-  if (tensor_arguments(op) == 1) {
-    Texts layouts = {"plain", "transpose", "step2", "expand", "channels_last", "offset"};
-    if (is_full)
-      for (const char* more : {"padded", "inner", "overlap"}) layouts.push_back(more);
-    return layouts;
-  }
-  Texts layouts = {"plain",        "transpose.plain", "step2",
-                   "plain.expand", "channels_last",   "offset.padded"};
-  if (is_full)
-    for (const char* more : {"inner.plain", "padded.transpose", "overlap.permute"})
-      layouts.push_back(more);
-  return layouts;
+  if (tensor_arguments(op) == 1)
+    return and_in_full({"plain", "transpose", "step2", "expand", "channels_last", "offset"},
+                       {"padded", "inner", "overlap"});
+  return and_in_full(
+      {"plain", "transpose.plain", "step2", "plain.expand", "channels_last", "offset.padded"},
+      {"inner.plain", "padded.transpose", "overlap.permute"});
 }
 
 // Where every tensor may be a number, a row of two tensors is also called with one.

@@ -1,6 +1,7 @@
 // Names of cases: written, read back, which arguments the text of the shape asks for, and which level and family it implies.
 #include "cases/case.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -29,9 +30,7 @@ namespace {
           "; a case is lane:op[dtype]/shape/layouts/values/form@seed, or probe:name/what@seed");
 }
 
-std::string_view lane_name(Lane lane) {
-  return lane == Lane::direct ? "direct" : lane == Lane::core ? "core" : "probe";
-}
+constexpr std::string_view lane_names[] = {"direct", "core", "probe"};
 
 template <class T> bool read_all_as(std::string_view text, T& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -77,7 +76,7 @@ void read_row(std::string_view name, std::string_view rest, Case& one) {
 }  // namespace
 
 std::string name_of(const Case& one) {
-  std::string name(lane_name(one.lane));
+  std::string name(lane_names[static_cast<std::size_t>(one.lane)]);
   name += ':' + one.op;
   if (one.lane == Lane::probe) {
     std::string parts = '/' + one.shape + '/' + one.layouts + '/' + one.values + '/' + one.form;
@@ -95,12 +94,10 @@ Case read_case(std::string_view name) {
   Case one;
   std::string_view rest = name;
   const std::string lane = take_until(name, rest, ':', "lane");
-  if (lane == "direct" || lane == "core")
-    one.lane = lane == "direct" ? Lane::direct : Lane::core;
-  else if (lane == "probe")
-    one.lane = Lane::probe;
-  else
+  const auto* const found = std::ranges::find(lane_names, lane);
+  if (found == std::end(lane_names))
     refuse_name(name, "there is no lane '" + lane + "' (direct, core, probe)");
+  one.lane = static_cast<Lane>(found - std::begin(lane_names));
   const std::size_t at = rest.rfind('@');
   if (at == rest.npos) refuse_name(name, "it has no seed");
   const std::string_view seed = rest.substr(at + 1);

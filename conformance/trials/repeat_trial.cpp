@@ -20,24 +20,23 @@ constexpr int own_stream = 300;
 std::vector<Problem> other_problems(const Case& one) {
   const std::vector<std::string> shapes = split_text(find_row_facts(one.op)->shapes, ' ');
   std::vector<Problem> others;
-  for (std::size_t i = 0; i < shapes.size() && others.size() + 1 < threads_at_stress; ++i) {
+  const auto add = [&](const std::string& shape) {
     Case other = one;
-    other.shape = shapes[i];
+    other.shape = shape;
     other.seed += 1 + others.size();
-    if (other.shape == one.shape ||
-        other.shape.starts_with("sample:") != one.shape.starts_with("sample:"))
+    others.push_back(make_problem(other));
+  };
+  for (std::size_t i = 0; i < shapes.size() && others.size() + 1 < threads_at_stress; ++i) {
+    if (shapes[i] == one.shape ||
+        shapes[i].starts_with("sample:") != one.shape.starts_with("sample:"))
       continue;
     try {
-      others.push_back(make_problem(other));
+      add(shapes[i]);
     } catch (const Error&) {
       continue;  // a shape that this dtype does not go with
     }
   }
-  while (others.size() + 1 < threads_at_stress) {
-    Case other = one;
-    other.seed += 1 + others.size();
-    others.push_back(make_problem(other));
-  }
+  while (others.size() + 1 < threads_at_stress) add(one.shape);
   return others;
 }
 
