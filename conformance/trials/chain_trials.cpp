@@ -396,8 +396,10 @@ class RoundTripTrial : public Chain {
 
   void judge_values(Verdict& verdict, const Json& answer) override {
     for (const Check& check : checks_) {
-      take_values(answer, check.first, check.what);
-      const Bytes& second = take_values(answer, check.second, check.what);
+      for (const std::size_t step : {check.first, check.second})
+        if (const Bytes* const seen = bytes_of(result_of(answer, step))) seen_.push_back(*seen);
+      read_of(answer, check.first, check.what);
+      const Bytes& second = read_of(answer, check.second, check.what);
       if (verdict.outcome != Outcome::pass) return;
       if (check.is_near)
         judge_result(verdict, second, nearness_, check.what);
