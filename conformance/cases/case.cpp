@@ -126,6 +126,30 @@ bp_value read_number(const Case& one, const std::string& text) {
   return value_of(real);
 }
 
+// The argument for a value of the schema's type written as text.
+bp_value read_setting(const Case& one, const SchemaArgument& argument, const std::string& text,
+                      Problem& problem) {
+  if (text == "none") return {};
+  switch (argument.type) {
+    case ArgumentType::integer_list: {
+      Sizes list;
+      if (!read_sizes(text, list)) refuse_case(one, "'" + text + "' is not a list of integers");
+      return problem.kept(value_of(IntList(list)));
+    }
+    case ArgumentType::string: return problem.kept(value_of(std::string_view(text)));
+    case ArgumentType::dtype: {
+      Dtype dtype = f32;
+      if (!dtype_of_short_name(text, dtype)) refuse_case(one, "'" + text + "' is not a dtype");
+      return value_of(dtype);
+    }
+    case ArgumentType::real: {
+      const bp_value value = read_number(one, text);
+      return value.tag == BP_DOUBLE ? value : value_of(static_cast<double>(value.u.i));
+    }
+    default: return read_number(one, text);
+  }
+}
+
 // "b2x3m17k65n4" as the shapes of two factors.
 bool read_product(std::string_view text, std::vector<std::string>& shapes) {
   const std::size_t m = text.find('m'), k = text.find('k'), n = text.find('n');
@@ -312,29 +336,6 @@ bool read_sizes(std::string_view text, Sizes& out) {
     out.push_back(size);
   }
   return true;
-}
-
-bp_value read_setting(const Case& one, const SchemaArgument& argument, const std::string& text,
-                      Problem& problem) {
-  if (text == "none") return {};
-  switch (argument.type) {
-    case ArgumentType::integer_list: {
-      Sizes list;
-      if (!read_sizes(text, list)) refuse_case(one, "'" + text + "' is not a list of integers");
-      return problem.kept(value_of(IntList(list)));
-    }
-    case ArgumentType::string: return problem.kept(value_of(std::string_view(text)));
-    case ArgumentType::dtype: {
-      Dtype dtype = f32;
-      if (!dtype_of_short_name(text, dtype)) refuse_case(one, "'" + text + "' is not a dtype");
-      return value_of(dtype);
-    }
-    case ArgumentType::real: {
-      const bp_value value = read_number(one, text);
-      return value.tag == BP_DOUBLE ? value : value_of(static_cast<double>(value.u.i));
-    }
-    default: return read_number(one, text);
-  }
 }
 
 void plan_from_text(const Case& one, PlannedProblem& plan) {

@@ -82,17 +82,6 @@ const RoundTrip* find_round_trip(const Case& one) {
   return nullptr;
 }
 
-std::vector<Case> round_trips_of(const Operator& op) {
-  std::vector<Case> cases;
-  for (const RoundTrip& trip : round_trips()) {
-    if (trip.row != std::string_view(op.name())) continue;
-    for (const Dtype dtype : dtypes_of(op.name()))
-      if (may_hold(trip, dtype))
-        cases.push_back(case_of(op, dtype, trip.shape, "plain", trip.values, "round_trip"));
-  }
-  return cases;
-}
-
 // ---- All relations
 
 namespace {
@@ -159,6 +148,18 @@ class Relations {
   const Axes& axes_;
   std::size_t turn_;
 };
+
+// In plain layouts.
+std::vector<Case> round_trips_of(const Operator& op) {
+  std::vector<Case> cases;
+  for (const RoundTrip& trip : round_trips()) {
+    if (trip.row != std::string_view(op.name())) continue;
+    for (const Dtype dtype : dtypes_of(op.name()))
+      if (may_hold(trip, dtype))
+        cases.push_back(case_of(op, dtype, trip.shape, "plain", trip.values, "round_trip"));
+  }
+  return cases;
+}
 
 // Each round trip in each dtype; the first one in other layouts as well. A quick run has one for each row.
 void add_round_trips(const RowCases& row) {

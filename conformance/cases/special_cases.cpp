@@ -11,10 +11,9 @@ namespace bp::conform {
 namespace {
 
 int tensors_of_schema(const Operator& op) {
-  int count = 0;
-  for (const SchemaArgument& argument : op.schema->arguments)
-    count += argument.type == ArgumentType::tensor || argument.type == ArgumentType::tensor_list;
-  return count;
+  return static_cast<int>(std::ranges::count_if(op.schema->arguments, [](const auto& argument) {
+    return argument.type == ArgumentType::tensor || argument.type == ArgumentType::tensor_list;
+  }));
 }
 
 // ---- All inputs of 16 bits

@@ -44,8 +44,6 @@ void add_direct_cases(const RowCases& row, const Subject& subject);
 
 // Null where the case is none.
 const RoundTrip* find_round_trip(const Case& one);
-// The cases that there are, in plain layouts.
-std::vector<Case> round_trips_of(const Operator& op);
 
 struct Statement {
   std::string op;                      // "=", "~", or a row

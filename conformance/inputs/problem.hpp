@@ -132,10 +132,6 @@ std::vector<std::string> split_text(std::string_view text, char separator);
 // "2x3" or ""; false for anything else.
 bool read_sizes(std::string_view text, Sizes& out);
 
-// The argument for a value of the schema's type written as text; throws bad_argument.
-bp_value read_setting(const Case& one, const SchemaArgument& argument, const std::string& text,
-                      Problem& problem);
-
 [[noreturn]] void refuse_case(const Case& one, const std::string& why);
 
 // ---- Calls that fall apart: along which dimension of its results a row computes each piece from a piece of its arguments

@@ -126,8 +126,6 @@ struct Probe {
   const char* name;  // after the family's: "copy"
   void (*make)(ProbePlan& plan);
   Variants variants = {};
-
-  std::vector<std::string> variants_for(const Subject& subject, int profile) const;
 };
 struct ProbeFamily {
   const char* name;  // "memory"
@@ -165,9 +163,6 @@ inline bool has_events(const Subject& subject) {
 
 // One step of the bare lane, whose result `judge` judges if it did not fail.
 void ask_bare(ProbePlan& plan, Json step, std::function<void(const Json& result)> judge);
-// Of a judge that says what is wrong, or nothing.
-void ask_bare_for_fault(ProbePlan& plan, Json step,
-                        std::function<std::string(const Json& result)> fault);
 
 // Bytes that differ from their neighbours and for each seed.
 Bytes pattern_bytes(std::size_t count, std::uint64_t seed);

@@ -205,12 +205,6 @@ void ask_bare(ProbePlan& plan, Json step, std::function<void(const Json& result)
   plan.judge = [judge = std::move(judge)](const Answer& answer) { judge(answer[0]); };
 }
 
-void ask_bare_for_fault(ProbePlan& plan, Json step,
-                        std::function<std::string(const Json& result)> fault) {
-  ask_bare(plan, std::move(step),
-           [fault = std::move(fault)](const Json& result) { demand_none(fault(result)); });
-}
-
 void set_up(ProbePlan& plan, const Json& setup) {
   for (const Json& step : setup) plan.add(step);
 }
@@ -235,7 +229,8 @@ const std::vector<ProbeFamily>& probe_families() {
   return families;
 }
 
-std::vector<std::string> Probe::variants_for(const Subject& subject, int profile) const {
+static std::vector<std::string> variants_for(const Variants& variants, const Subject& subject,
+                                             int profile) {
   if (variants.applies && !variants.applies(subject)) return {};
   if (variants.find) return variants.find(subject, profile);
   std::vector<std::string> all = variants.names;
@@ -247,7 +242,7 @@ std::vector<std::string> Probe::variants_for(const Subject& subject, int profile
 std::vector<Case> ProbeFamily::cases(const Subject& subject, int profile) const {
   std::vector<Case> all;
   for (const Probe& probe : probes)
-    for (const std::string& variant : probe.variants_for(subject, profile)) {
+    for (const std::string& variant : variants_for(probe.variants, subject, profile)) {
       Case& one = all.emplace_back();
       one.lane = Lane::probe;
       one.op = fmt::format("{}.{}", name, probe.name);

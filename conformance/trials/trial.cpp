@@ -60,14 +60,6 @@ std::size_t rank_of(const std::string& rung) {
   return 0;
 }
 
-// Takes out what was seen of these objects.
-void leave_out(Json& entries, const std::vector<int>& objects) {
-  Json kept = Json::array();
-  for (const Json& each : entries)
-    if (std::ranges::find(objects, each.value("object", -1)) == objects.end()) kept.push_back(each);
-  entries = std::move(kept);
-}
-
 }  // namespace
 
 Json new_script(const Case& one, int index) {
@@ -129,7 +121,9 @@ std::string complaint_of(const Json& answer, const std::vector<int>& written) {
   };
   Json all = *watch;
   if (const auto inputs = all.find("inputs"); inputs != all.end() && !written.empty())
-    leave_out(*inputs, written);
+    std::erase_if(inputs->get_ref<Json::array_t&>(), [&](const Json& each) {
+      return std::ranges::find(written, each.value("object", -1)) != written.end();
+    });
   for (const auto& [kind, meaning] : meanings)
     if (const auto seen = all.find(kind); seen != all.end() && !is_empty(*seen))
       return fmt::format("{}: {}", meaning, seen->dump());
