@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
 #include <numeric>
 
 #include <backplane/abi.h>
@@ -95,7 +94,9 @@ bool is_read_only_layout(std::string_view name) {
 }
 
 std::int64_t numel_of(const Sizes& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  std::int64_t numel = 1;
+  for (const std::int64_t size : shape) numel *= size;
+  return numel;
 }
 
 Sizes row_major_strides(const Sizes& shape) {
