@@ -47,7 +47,10 @@ class Run {
   Run(const Reduction& how, const Call& call, In a, const std::optional<Ints>& dims, Out out)
       : how_(how), call_(call), plan_(a.abi(), out.abi(), dims), in_(data_of<char>(a.abi())),
         out_(data_of<char>(out.abi())),
-        divisor_(how.divides ? static_cast<double>(plan_.reduced.numel * plan_.repeats) : 1.0) {}
+        divisor_(how.divides ? static_cast<double>(plan_.reduced.numel * plan_.repeats) : 1.0) {
+    const bool is_near = a.abi().numel * how.itemsize < constants::streamed_bytes;
+    run_ = is_near && how.reducer.run_near ? how.reducer.run_near : how.reducer.run;
+  }
 
   Status operator()() {
     if (plan_.reduces_rows()) {
@@ -135,7 +138,7 @@ class Run {
   }
 
   void take(const char* from, int64_t stride, int64_t count, void* sum) {
-    if (stride == 1 && !how_.load) return how_.reducer.run(sum, from, count);
+    if (stride == 1 && !how_.load) return run_(sum, from, count);
     alignas(64) char raw[tile_elements * largest_accumulator],
         loaded[tile_elements * sizeof(float)];
     for (int64_t i = 0; i < count; i += tile_elements) {
@@ -288,6 +291,7 @@ class Run {
   }
 
   const Reduction& how_;
+  void (*run_)(void* accumulator, const void* elements, int64_t count);
   const Call& call_;
   ReductionPlan plan_;
   const char* in_;

@@ -111,7 +111,7 @@ constexpr int64_t lanes_of =
         64, 8 * hwy::HWY_NAMESPACE::MaxLanes(hwy::HWY_NAMESPACE::ScalableTag<uint8_t>())) /
     static_cast<int64_t>(sizeof(A));
 
-template <class Op, class T, class A, class Term = AsItIs>
+template <class Op, class T, class A, class Term = AsItIs, bool fetches = true>
 void run(void* accumulator, const void* elements, int64_t count) {
   constexpr int64_t width = lanes_of<A>;
   const T* from = static_cast<const T*>(elements);
@@ -121,7 +121,7 @@ void run(void* accumulator, const void* elements, int64_t count) {
     alignas(64) A lanes[width];
     for (int64_t j = 0; j < width; ++j) lanes[j] = Term::of(static_cast<A>(from[j]));
     for (i = width; i + width <= count; i += width) {
-      for (int64_t j = 0; sizeof(T) == sizeof(A) && j < width;
+      for (int64_t j = 0; fetches && sizeof(T) == sizeof(A) && j < width;
            j += 64 / static_cast<int64_t>(sizeof(T))) {
         __builtin_prefetch(from + i + j + fetch_ahead / static_cast<int64_t>(sizeof(T)), 0, 2);
       }
@@ -357,6 +357,8 @@ void finish_extreme(void* elements, const void* accumulators, int64_t count, dou
 template <class Op, class T, class A> void add_total(Reducer* reducers, uint32_t dtype) {
   reducers[dtype] = {sizeof(A),         start<Op, A>, run<Op, T, A>,
                      columns<Op, T, A>, merge<Op, A>, finish<T, A>};
+  if constexpr (sizeof(T) == sizeof(A) && sizeof(T) <= 8)
+    reducers[dtype].run_near = run<Op, T, A, AsItIs, false>;
 }
 template <class Op> void add_totals(Reducer* reducers) {
   add_total<Op, float, double>(reducers, BP_F32);
@@ -377,6 +379,7 @@ template <class T> void add_root(Reducer* reducers, uint32_t dtype) {
 template <class Op, class T> void add_extreme(Reducer* reducers, uint32_t dtype) {
   reducers[dtype] = {sizeof(T),         start<Op, T>, run<Op, T, T>,
                      columns<Op, T, T>, merge<Op, T>, finish_extreme<T, T>};
+  if constexpr (sizeof(T) >= 4) reducers[dtype].run_near = run<Op, T, T, AsItIs, false>;
 }
 template <class Op> void add_extremes(Reducer* reducers) {
   add_extreme<Op, uint8_t>(reducers, BP_BOOL);
