@@ -379,7 +379,7 @@ template <class T> void add_root(Reducer* reducers, uint32_t dtype) {
 template <class Op, class T> void add_extreme(Reducer* reducers, uint32_t dtype) {
   reducers[dtype] = {sizeof(T),         start<Op, T>, run<Op, T, T>,
                      columns<Op, T, T>, merge<Op, T>, finish_extreme<T, T>};
-  if constexpr (sizeof(T) >= 4) reducers[dtype].run_near = run<Op, T, T, AsItIs, false>;
+  if constexpr (sizeof(T) == 8) reducers[dtype].run_near = run<Op, T, T, AsItIs, false>;
 }
 template <class Op> void add_extremes(Reducer* reducers) {
   add_extreme<Op, uint8_t>(reducers, BP_BOOL);
