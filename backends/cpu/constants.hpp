@@ -225,7 +225,7 @@ inline constexpr int64_t before_asking_us = 100, before_sleeping_us = 2000;
 // So long nobody spins after a thread was found that another program kept from its core.
 inline constexpr int64_t crowded_us = 20000;
 // So long a thread keeps off the core where it met its caller. Without it (Zen 4, two cores, another program on one of them) a step of
-// the small transformer took 5.5 ms instead of 4.4, of the MLP 1.55 instead of 1.25 (3.4 and 0.9 alone).
+// the small transformer mostly took 5.5 ms instead of 4.4, of the MLP 1.55 instead of 1.25 (3.4 and 0.9 alone).
 inline constexpr int64_t apart_us = 20000;
 // Ranges for each thread: what the slower one has not begun is left to the faster one.
 inline constexpr int64_t ranges_per_thread = 4;
