@@ -89,6 +89,8 @@ inline constexpr int64_t reduction_part = 1 << 16, reduction_parts = 128;
 // Elements of a tile of argmax, and rows whose extremes are taken at once where it goes along columns; and elements whose norm is taken at once in lists of tensors: the cut decides about bits (not
 // measured).
 inline constexpr int64_t argmax_tile = 512, argmax_band = 16, list_norm_elements = 1 << 14;
+// Elements of a row of small floats that scatter_add adds to in f32, on the stack and in the first cache.
+inline constexpr int64_t widened_row = 4096;
 // Windows that pooling takes together, whose places lie in the first cache; neighbouring lines that scatter_add goes through
 // together; and elements of each line that Fourier transforms move at a time: lines of a cache (not measured).
 inline constexpr int64_t pooled_windows = 256, scattered_columns = 64, moved_elements = 16;

@@ -176,8 +176,13 @@ class Rows {
   std::int64_t num_rows_ = 1, row_size_ = 1, count_ = 0;
 };
 
-// Row `rows[i]` of `lines` becomes row i of `values`.
+// What is so small is scattered element by element, in a third of the calls; who sorts indices for it sorts few.
+constexpr std::int64_t few_elements = 1 << 14;
+
+// Row `rows[i]` of `lines` becomes row i of `values`; the last one counts.
 Tensor with_rows(const Tensor& lines, const Tensor& rows, const Tensor& values) {
+  if (values.numel() <= few_elements)
+    return scatter(lines, 0, expand(unsqueeze(rows, 1), values.shape()), values);
   const Tensor none = full({lines.size(0)}, 0, i64, lines.device());
   const Tensor writers =
       scatter(none, 0, rows, arange(1, rows.numel() + 1, 1, i64, lines.device()));

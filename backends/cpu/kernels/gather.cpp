@@ -2,6 +2,7 @@
 // error of the call itself, and all are looked at before anything is written.
 #include <atomic>
 #include <string>
+#include <variant>
 
 #include "../constants.hpp"
 #include "../host.hpp"
@@ -9,6 +10,7 @@
 #include "indices.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
+#include "tile/convert.hpp"
 
 namespace bp::cpu {
 namespace {
@@ -265,6 +267,22 @@ bool can_scatter_whole_rows(const bp_tensor& a, int64_t dim, const bp_tensor& in
   return true;
 }
 
+// Adds to rows of small floats in f32, which rounds a sum once instead of at each addition.
+template <class T> struct WideSums {
+  template <class I>
+  void add(T* to, const T* a, int64_t width, IndexRow<I> indices, const T* from,
+           int64_t count) const {
+    float sums[constants::widened_row];
+    widen(sums, a, width);
+    for (int64_t j = 0; j < count; ++j) sums[indices.data[j]] += static_cast<float>(from[j]);
+    narrow(to, sums, width);
+  }
+
+  static constexpr uint32_t dtype = std::is_same_v<T, Half> ? BP_F16 : BP_BF16;
+  tile::Convert widen = tile::find_convert(dtype, BP_F32),
+                narrow = tile::find_convert(BP_F32, dtype);
+};
+
 // Copies rows of `a` and scatters into them while they are in a cache.
 template <class Way, class T, class I>
 void scatter_whole_rows(const bp_tensor& a, const bp_tensor& index, const bp_tensor& out,
@@ -272,12 +290,21 @@ void scatter_whole_rows(const bp_tensor& a, const bp_tensor& index, const bp_ten
   const int32_t last = index.dl.ndim - 1;
   const int64_t count = index.dl.shape[last], width = out.dl.shape[last];
   const int64_t grain = std::max<int64_t>(1, element_grain / std::max(count, width));
+  constexpr bool is_wide = std::is_same_v<Way, Add> && is_reduced_float<T>;
+  const std::conditional_t<is_wide, WideSums<T>, std::monostate> wide;
   parallel_for(index.numel / count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
+      const IndexRow<I> indices{data_of<I>(index) + row * count, 1};
       T* const to = data_of<T>(out) + row * width;
+      const T* const from = data_of<T>(src) + row * count;
+      if constexpr (is_wide) {
+        if (width <= constants::widened_row) {
+          wide.add(to, data_of<T>(a) + row * width, width, indices, from, count);
+          continue;
+        }
+      }
       std::copy_n(data_of<T>(a) + row * width, width, to);
-      scatter_row<Way, T, I>(to, 1, {data_of<I>(index) + row * count, 1},
-                             data_of<T>(src) + row * count, 1, count);
+      scatter_row<Way, T, I>(to, 1, indices, from, 1, count);
     }
   });
 }

@@ -162,13 +162,60 @@ void run_sum_of_floats(void* accumulator, const void* elements, int64_t count) {
   for (; i + vectors * wide_lanes <= count; i += vectors * wide_lanes)
     for (int64_t k = 0; k < vectors; ++k)
       sums[k] = hn::Add(sums[k], Term::of(load_wide(from + i + k * wide_lanes)));
-  for (; i + wide_lanes <= count; i += wide_lanes)
-    sums[0] = hn::Add(sums[0], Term::of(load_wide(from + i)));
+  for (auto& sum : sums) {
+    if (i + wide_lanes > count) break;
+    sum = hn::Add(sum, Term::of(load_wide(from + i)));
+    i += wide_lanes;
+  }
   for (int64_t half = vectors / 2; half > 0; half /= 2)
     for (int64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
   result += hn::GetLane(hn::SumOfLanes(Wide(), sums[0]));
   for (; i < count; ++i) result += Term::of(static_cast<double>(from[i]));
   *static_cast<double*>(accumulator) = result;
+}
+
+struct MaxOfVectors {
+  template <class D> static hn::Vec<D> apply(hn::Vec<D> a, hn::Vec<D> b) { return hn::Max(a, b); }
+  template <class D> static hn::Vec<D> of_lanes(D d, hn::Vec<D> v) { return hn::MaxOfLanes(d, v); }
+};
+struct MinOfVectors {
+  template <class D> static hn::Vec<D> apply(hn::Vec<D> a, hn::Vec<D> b) { return hn::Min(a, b); }
+  template <class D> static hn::Vec<D> of_lanes(D d, hn::Vec<D> v) { return hn::MinOfLanes(d, v); }
+};
+
+// Of floats by the processor's own maximum, which loses a NaN: where one is seen, Op goes through all of them.
+template <class Op, class OfVectors, class T>
+void run_extreme_of_floats(void* accumulator, const void* elements, int64_t count) {
+  constexpr int64_t vectors = 4;
+  using D = hn::ScalableTag<T>;
+  const D d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* from = static_cast<const T*>(elements);
+  if (count < vectors * lanes) return run<Op, T, T>(accumulator, elements, count);
+  hn::Vec<D> best[vectors];
+  for (int64_t k = 0; k < vectors; ++k) best[k] = hn::LoadU(d, from + k * lanes);
+  auto is_nan = hn::IsNaN(best[0]);
+  for (int64_t k = 1; k < vectors; ++k) is_nan = hn::Or(is_nan, hn::IsNaN(best[k]));
+  const auto take_in = [&](hn::Vec<D>& to, const T* at) HWY_ATTR {
+    const auto next = hn::LoadU(d, at);
+    to = OfVectors::template apply<D>(to, next);
+    is_nan = hn::Or(is_nan, hn::IsNaN(next));
+  };
+  int64_t i = vectors * lanes;
+  for (; i + vectors * lanes <= count; i += vectors * lanes)
+    for (int64_t k = 0; k < vectors; ++k) take_in(best[k], from + i + k * lanes);
+  for (auto& each : best) {
+    if (i + lanes > count) break;
+    take_in(each, from + i);
+    i += lanes;
+  }
+  if (i < count) take_in(best[0], from + count - lanes);  // some of them again
+  if (!hn::AllFalse(d, is_nan)) return run<Op, T, T>(accumulator, elements, count);
+  for (int64_t half = vectors / 2; half > 0; half /= 2)
+    for (int64_t k = 0; k < half; ++k)
+      best[k] = OfVectors::template apply<D>(best[k], best[k + half]);
+  T& result = *static_cast<T*>(accumulator);
+  result = Op::apply(result, hn::GetLane(OfVectors::of_lanes(d, best[0])));
 }
 
 // Of f32, four numbers at a time: the product of four is exact to 2^-52 and far from f64's limits, and is looked at once.
@@ -381,7 +428,7 @@ template <class Op, class T> void add_extreme(Reducer* reducers, uint32_t dtype)
                      columns<Op, T, T>, merge<Op, T>, finish_extreme<T, T>};
   if constexpr (sizeof(T) == 8) reducers[dtype].run_near = run<Op, T, T, AsItIs, false>;
 }
-template <class Op> void add_extremes(Reducer* reducers) {
+template <class Op, class OfVectors> void add_extremes(Reducer* reducers) {
   add_extreme<Op, uint8_t>(reducers, BP_BOOL);
   add_extreme<Op, uint8_t>(reducers, BP_U8);
   add_extreme<Op, int8_t>(reducers, BP_I8);
@@ -393,6 +440,9 @@ template <class Op> void add_extremes(Reducer* reducers) {
   add_extreme<Op, uint64_t>(reducers, BP_U64);
   add_extreme<Op, float>(reducers, BP_F32);
   add_extreme<Op, double>(reducers, BP_F64);
+  reducers[BP_F32].run = run_extreme_of_floats<Op, OfVectors, float>;
+  reducers[BP_F64].run = run_extreme_of_floats<Op, OfVectors, double>;
+  reducers[BP_F64].run_near = nullptr;
 }
 
 struct Table {
@@ -419,8 +469,8 @@ Table make_table() {
       run_bf16_sum<Squared>, columns<Sum, BFloat16, double, Squared>,
       merge<Sum, double>,    finish_root<float, double>};
   add_root<double>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F64);
-  add_extremes<Max>(table.reducers[static_cast<uint32_t>(Reduce::max)]);
-  add_extremes<Min>(table.reducers[static_cast<uint32_t>(Reduce::min)]);
+  add_extremes<Max, MaxOfVectors>(table.reducers[static_cast<uint32_t>(Reduce::max)]);
+  add_extremes<Min, MinOfVectors>(table.reducers[static_cast<uint32_t>(Reduce::min)]);
   return table;
 }
 

@@ -3,6 +3,8 @@
 #include <complex>
 #include <cstring>
 
+#include "backends/cpu/dtypes.hpp"
+#include "backends/cpu/targets.hpp"
 #include "direct_call.hpp"
 
 namespace {
@@ -196,6 +198,51 @@ TEST(CpuGather, names_a_bad_index_in_a_long_row) {
   index.at<int64_t>(310) = -7;
   EXPECT_EQ(refusal("gather", {value(a), value(1), value(index)}, {&out}),
             "gather: index 50 is out of range for dimension 1 of size 50");
+}
+
+// Indices are looked at by vectors: a bad one at each place of rows with every remainder.
+TEST(CpuGather, finds_a_bad_index_at_every_place) {
+  const auto check = [](const std::string& target, uint32_t dtype, int64_t count, int64_t place,
+                        int64_t bad) {
+    Data a = counting({5}), index(dtype, {count}), out(BP_F32, {count});
+    const auto put = [&](int64_t at, int64_t value) {
+      if (dtype == BP_I32)
+        index.at<int32_t>(at) = static_cast<int32_t>(value);
+      else
+        index.at<int64_t>(at) = value;
+    };
+    for (int64_t i = 0; i < count; ++i) put(i, i % 5);
+    put(place, bad);
+    ASSERT_EQ(refusal("gather", {value(a), value(0), value(index)}, {&out}),
+              "gather: index " + std::to_string(bad) + " is out of range for dimension 0 of size 5")
+        << target << " " << count << " at " << place;
+  };
+  for_each_target([&](const std::string& target) {
+    for (int64_t count = 1; count < 70; count += count < 20 ? 1 : 7) {
+      for (int64_t place = 0; place < count; ++place) {
+        for (int64_t bad : {int64_t{5}, int64_t{-1}, int64_t{INT32_MAX}, int64_t{INT32_MIN}}) {
+          check(target, BP_I32, count, place, bad);
+          check(target, BP_I64, count, place, bad);
+        }
+        for (int64_t bad : {INT64_MAX, INT64_MIN, int64_t{1} << 32})
+          check(target, BP_I64, count, place, bad);
+      }
+    }
+  });
+}
+
+// One is lost beside 256 in bf16, and 256 of them are not.
+TEST(CpuGather, scatter_add_of_small_floats_rounds_a_row_once) {
+  for (uint32_t dtype : {BP_F16, BP_BF16}) {
+    const float large = dtype == BP_F16 ? 2048 : 256;
+    Data a(dtype, {3, 2}), index(BP_I64, {3, 300}), src(dtype, {3, 300}), out(dtype, {3, 2});
+    for (int64_t i = 0; i < a.numel(); ++i) set_number(a, dtype, i, large);
+    for (int64_t i = 0; i < src.numel(); ++i) set_number(src, dtype, i, 1);
+    run("scatter_add", {value(a), value(1), value(index), value(src)}, {&out});
+    for (int64_t i = 0; i < out.numel(); ++i)
+      EXPECT_EQ(get_number(out, dtype, i), i % 2 == 0 ? large + 300 : large)
+          << dtype << " at " << i;
+  }
 }
 
 TEST(CpuGather, one_hot_marks_one_class_each) {
