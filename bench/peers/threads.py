@@ -14,6 +14,7 @@ from statistics import median
 import backplane
 import measure
 import pytorch
+from cores import Cores
 from measure import BUILD, PEERS, say
 
 NETWORKS = ("mlp", "digits", "small_transformer")
@@ -30,30 +31,39 @@ def figures(quick):
     backplane.prepare()
     pytorch.install()
     pytorch.build("pytorch_training", pytorch.PYTORCH_FLAGS)
+    cores = Cores()
     found = defaultdict(list)
     for index in range(1 if quick else ROUNDS):
         say(f"threads {index + 1}/{1 if quick else ROUNDS}")
-        for name, value in measure_once():
+        for name, value in measure_once(cores):
             found[name].append(value)
+    cores.print_summary()
     middle = {name: (median(value for value, _ in values), values[0][1]) for name, values in found.items()}
     return {"ours": middle, "peer": middle}
 
 
-def measure_once():
+def measure_once(cores):
     for word, threads in (("two", 2), ("one", 1)):
-        product = measure.program([str(backplane.PAIRS), "large"], environment(threads))["matmul_2048_f32"]
-        yield f"matmul_2048_f32_{word}", product
+        yield f"matmul_2048_f32_{word}", cores.measure(lambda: product(threads))
     for network in NETWORKS:
         ours, peer = [str(backplane.PAIRS), "training", network], [str(BUILD / "pytorch_training"), network]
         for word, threads in (("two", 2), ("one", 1)):
-            yield f"{network}_{word}", step(network, ours, threads)
-        with a_busy_core():
-            yield f"{network}_busy", step(network, ours, 2)
-            yield f"pytorch_{network}_busy", step(network, peer, 2)
+            yield f"{network}_{word}", cores.measure(lambda: step(network, ours, threads))
+        for name, command in ((f"{network}_busy", ours), (f"pytorch_{network}_busy", peer)):
+            yield name, cores.measure(lambda: step_beside_a_busy_core(network, command))
+
+
+def product(threads):
+    return measure.program([str(backplane.PAIRS), "large"], environment(threads))["matmul_2048_f32"]
 
 
 def step(network, command, threads):
     return measure.program(command, environment(threads))[f"{network}_step"]
+
+
+def step_beside_a_busy_core(network, command):
+    with a_busy_core():
+        return step(network, command, 2)
 
 
 def environment(threads):

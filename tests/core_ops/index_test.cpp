@@ -195,6 +195,29 @@ TEST(Index, nothing_is_read_from_nothing) {
               HasSubstr("index: 1 indices into shape [0, 4], which has no elements"));
 }
 
+// Few are scattered one by one, many are found by their last writer.
+TEST(Index, the_last_of_many_writers_counts_for_few_and_for_many) {
+  for (const char* name : {"cpu", "reference_primitives"}) {
+    const Device where = device(name);
+    for (const std::int64_t writers : {7, 400, 500}) {
+      const Tensor numbers = arange(0, writers, 1, i64);
+      const Tensor rows = sub(remainder(numbers, 3), 3);  // from the end
+      const Tensor values =
+          expand(unsqueeze(cast(numbers, f64), 1), {writers, 40});  // 16,000 elements and 20,000
+      const Tensor result = index_put(to(zeros({4, 40}, f64), where), {to(rows, where)},
+                                      to(contiguous(values), where));
+      for (std::int64_t row = 0; row < 4; ++row) {
+        std::int64_t last = 0;
+        for (std::int64_t i = 0; i < writers; ++i)
+          if (i % 3 + 1 == row) last = i;
+        EXPECT_EQ(to_vector<double>(select(result, 0, row)),
+                  std::vector<double>(40, static_cast<double>(last)))
+            << name << " " << writers << " writers, row " << row;
+      }
+    }
+  }
+}
+
 TEST(Index, int32_counts_as_an_index_and_floats_do_not) {
   const Tensor a = counted({4});
   EXPECT_EQ(to_vector<double>(index(a, {cast(tensor(Indices{2, -1}), i32)})),

@@ -107,6 +107,10 @@ class SoftmaxRun {
     const bool streams = fits && count_ * computed_bytes_ >= 256 &&
                          data_of<char>(in_) != data_of<char>(out_) &&
                          tile::worth_streaming(2 * out_.numel * out_.itemsize);
+    const int64_t row_bytes = count_ * computed_bytes_;
+    const bool waits = streams && 2 * row_bytes <= largest_scratch &&
+                       tile::are_lines(data_of<char>(out_), row_bytes) && is_contiguous(out_);
+    tile::SoftmaxRow last_two[2];
     tile::Position at;
     at.seek(rows_, begin);
     for (int64_t i = begin; i < end; ++i) {
@@ -114,7 +118,13 @@ class SoftmaxRun {
       const char* in = data_of<char>(in_) + at.offsets[1] * in_.itemsize;
       at.next_outer(rows_, rows_.rank);
       const char* next = data_of<char>(in_) + at.offsets[1] * in_.itemsize;
-      compute({out, in, fits ? scratch : out, i + 1 < end ? next : nullptr, count_, log_, streams});
+      tile::SoftmaxRow& row = last_two[i % 2];
+      row = row_of(out, in, fits ? scratch + (waits ? i % 2 * row_bytes : 0) : out);
+      row.next = i + 1 < end ? next : nullptr;
+      row.streams = streams;
+      row.waits = waits && i + 1 < end;
+      row.before = waits && i > begin ? &last_two[(i + 1) % 2] : nullptr;
+      compute(row);
     }
     if (streams) tile::finish_streaming();
   }
@@ -132,14 +142,29 @@ class SoftmaxRun {
     for (int64_t i = begin; i < end; ++i) {
       tile::gather(raw, data_of<char>(in_) + at.offsets[1] * item, item, in_stride_, count_);
       if (load_) load_(row, raw, count_);
-      compute({row, row, row, nullptr, count_, log_, false});
+      tile::SoftmaxRow alone = row_of(row, row, row);
+      compute(alone);
       if (store_) store_(raw, row, count_);
       tile::scatter(data_of<char>(out_) + at.offsets[0] * item, raw, item, out_stride_, count_);
       at.next_outer(rows_, rows_.rank);
     }
   }
 
-  void compute(const tile::SoftmaxRow& row) const {
+  tile::SoftmaxRow row_of(void* out, const void* in, void* scratch) const {
+    return {.out = out,
+            .in = in,
+            .scratch = scratch,
+            .next = nullptr,
+            .count = count_,
+            .log = log_,
+            .streams = false,
+            .waits = false,
+            .before = nullptr,
+            .shift = 0,
+            .rest = 0};
+  }
+
+  void compute(tile::SoftmaxRow& row) const {
     if (is_f64_) {
       tile::softmax_f64(row);
     } else {

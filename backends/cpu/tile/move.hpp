@@ -29,6 +29,11 @@ void scatter_rows(char* base, const void* src, int64_t itemsize, const Space& sp
 void stream(void* dst, const void* src, int64_t bytes);
 void finish_streaming();
 
+// Whether rows of so many bytes from `data` on are whole lines of the caches.
+inline bool are_lines(const void* data, int64_t row_bytes) {
+  return (reinterpret_cast<uintptr_t>(data) | static_cast<uintptr_t>(row_bytes)) % 64 == 0;
+}
+
 // True if a call that touches this many bytes should write past the caches.
 bool worth_streaming(int64_t bytes);
 

@@ -151,27 +151,34 @@ HWY_INLINE hn::Vec<Wide> load_wide(const float* from) {
   return hn::PromoteTo(Wide(), hn::LoadU(hn::Rebind<float, Wide>(), from));
 }
 
-template <class Term>
-void run_sum_of_floats(void* accumulator, const void* elements, int64_t count) {
+HWY_INLINE hn::Vec<hn::ScalableTag<int64_t>> load_wide(const int64_t* from) {
+  return hn::LoadU(hn::ScalableTag<int64_t>(), from);
+}
+
+// Sums in vectors of A. The last vectors of a row go to sums of their own as well: rows are often short.
+template <class T, class A, class Term>
+void run_sum(void* accumulator, const void* elements, int64_t count) {
   constexpr int64_t vectors = 8;
-  const auto* from = static_cast<const float*>(elements);
-  double result = *static_cast<double*>(accumulator);
-  hn::Vec<Wide> sums[vectors];
-  for (auto& sum : sums) sum = hn::Zero(Wide());
+  const hn::ScalableTag<A> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* from = static_cast<const T*>(elements);
+  A result = *static_cast<A*>(accumulator);
+  decltype(load_wide(from)) sums[vectors];
+  for (auto& sum : sums) sum = hn::Zero(d);
   int64_t i = 0;
-  for (; i + vectors * wide_lanes <= count; i += vectors * wide_lanes)
+  for (; i + vectors * lanes <= count; i += vectors * lanes)
     for (int64_t k = 0; k < vectors; ++k)
-      sums[k] = hn::Add(sums[k], Term::of(load_wide(from + i + k * wide_lanes)));
+      sums[k] = hn::Add(sums[k], Term::of(load_wide(from + i + k * lanes)));
   for (auto& sum : sums) {
-    if (i + wide_lanes > count) break;
+    if (i + lanes > count) break;
     sum = hn::Add(sum, Term::of(load_wide(from + i)));
-    i += wide_lanes;
+    i += lanes;
   }
   for (int64_t half = vectors / 2; half > 0; half /= 2)
     for (int64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
-  result += hn::GetLane(hn::SumOfLanes(Wide(), sums[0]));
-  for (; i < count; ++i) result += Term::of(static_cast<double>(from[i]));
-  *static_cast<double*>(accumulator) = result;
+  result = Sum::apply(result, hn::GetLane(hn::SumOfLanes(d, sums[0])));
+  for (; i < count; ++i) result = Sum::apply(result, Term::of(static_cast<A>(from[i])));
+  *static_cast<A*>(accumulator) = result;
 }
 
 struct MaxOfVectors {
@@ -411,6 +418,8 @@ template <class Op> void add_totals(Reducer* reducers) {
   add_total<Op, float, double>(reducers, BP_F32);
   add_total<Op, double, double>(reducers, BP_F64);
   add_total<Op, int64_t, int64_t>(reducers, BP_I64);
+  if constexpr (std::is_same_v<Op, Sum>)
+    reducers[BP_I64].run_near = run_sum<int64_t, int64_t, AsItIs>;
   reducers[BP_U64] = reducers[BP_I64];  // the same bits
   add_total<Op, std::complex<float>, std::complex<double>>(reducers, BP_COMPLEX64);
   add_total<Op, std::complex<double>, std::complex<double>>(reducers, BP_COMPLEX128);
@@ -460,10 +469,10 @@ Table make_table() {
   add_total<ProdOfFloats, float, double>(table.reducers[static_cast<uint32_t>(Reduce::prod)],
                                          BP_F32);
   table.reducers[static_cast<uint32_t>(Reduce::prod)][BP_F32].run = run_product_of_floats;
-  table.reducers[static_cast<uint32_t>(Reduce::sum)][BP_F32].run = run_sum_of_floats<AsItIs>;
+  table.reducers[static_cast<uint32_t>(Reduce::sum)][BP_F32].run = run_sum<float, double, AsItIs>;
   add_root<float>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F32);
   table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)][BP_F32].run =
-      run_sum_of_floats<Squared>;
+      run_sum<float, double, Squared>;
   table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)][BP_BF16] = {
       sizeof(double),        start<Sum, double>,
       run_bf16_sum<Squared>, columns<Sum, BFloat16, double, Squared>,

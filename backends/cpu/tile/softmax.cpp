@@ -1,5 +1,5 @@
 // Three passes over a row that stays in the cache: the maximum; the exponentials and their sum; the
-// division. While the second computes, it fetches the next row, so that memory never waits.
+// division. While the second computes, it fetches the next row and, of large tensors, writes the one before, so that memory never waits.
 #include "tile/targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -69,6 +69,31 @@ double log_of(const Total& total) {
   return std::log(sum) + (total.rest - (sum - ones)) / sum;
 }
 
+// The result of a row whose sum is known, from its elements for the logarithm and else from their exponentials.
+template <bool log, class T> class Result {
+ public:
+  using V = hn::Vec<Lanes<T>>;
+  explicit Result(const SoftmaxRow& row)
+      : from_(static_cast<const T*>(log ? row.in : row.scratch)),
+        shift_(hn::Set(Lanes<T>(), static_cast<T>(row.shift))),
+        rest_(hn::Set(Lanes<T>(), static_cast<T>(row.rest))) {}
+
+  const T* from() const { return from_; }
+  HWY_INLINE V of(V x) const {
+    if constexpr (log)
+      return hn::Sub(hn::Sub(x, shift_), rest_);
+    else
+      return hn::Mul(x, rest_);
+  }
+  HWY_INLINE void stream(T* to, int64_t i) const {
+    hn::Stream(of(hn::LoadU(Lanes<T>(), from_ + i)), Lanes<T>(), to + i);
+  }
+
+ private:
+  const T* from_;
+  V shift_, rest_;
+};
+
 // The sum of e^(x - largest); the terms themselves go to `terms`, but for the logarithm. Blocks are added up
 // in double, so that long rows lose nothing.
 template <bool log, class T> Total exponentials(const SoftmaxRow& row, T largest, T* terms) {
@@ -78,6 +103,8 @@ template <bool log, class T> Total exponentials(const SoftmaxRow& row, T largest
   const T* from = static_cast<const T*>(row.in);
   const T* next = static_cast<const T*>(row.next);
   const V shift = hn::Set(d, largest);
+  T* const to_before = row.before != nullptr ? static_cast<T*>(row.before->out) : nullptr;
+  const Result<log, T> before(row.before != nullptr ? *row.before : row);
   const int64_t block = 128 * lanes;  // 64 additions to each lane
   Total total;
   int64_t i = 0;
@@ -97,6 +124,10 @@ template <bool log, class T> Total exponentials(const SoftmaxRow& row, T largest
       }
       add_term<log>(d, first, e_first, sums[0], total);
       add_term<log>(d, second, e_second, sums[1], total);
+      if (to_before != nullptr) {
+        before.stream(to_before, i);
+        before.stream(to_before, i + lanes);
+      }
     }
     total.rest += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0], sums[1]))));
   }
@@ -109,6 +140,7 @@ template <bool log, class T> Total exponentials(const SoftmaxRow& row, T largest
     const V e = hn::IfThenElseZero(hn::FirstN(d, size), exp_bounded(d, shifted));
     if constexpr (!log) store_part(e, d, terms + i, size);
     add_term<log>(d, shifted, e, sum, total);
+    if (to_before != nullptr) before.stream(to_before, i);  // of whole lines, so of whole vectors
   }
   total.rest += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
   return total;
@@ -136,23 +168,19 @@ HWY_INLINE void write(T* out, const T* in, int64_t count, bool streams, F f) {
   }
 }
 
-template <class T> void softmax(const SoftmaxRow& row) {
-  const Lanes<T> d;
-  using V = hn::Vec<Lanes<T>>;
-  T* out = static_cast<T*>(row.out);
-  const T* in = static_cast<const T*>(row.in);
-  const T largest = largest_of(in, row.count);
-  if (row.log) {
-    const V shift = hn::Set(d, largest);
-    const Total total = exponentials<true, T>(row, largest, nullptr);
-    const V log_sum = hn::Set(d, static_cast<T>(log_of(total)));
-    write(out, in, row.count, row.streams,
-          [&](V x) HWY_ATTR { return hn::Sub(hn::Sub(x, shift), log_sum); });
-  } else {
-    T* terms = static_cast<T*>(row.scratch);
-    const V factor = hn::Set(d, static_cast<T>(1 / exponentials<false>(row, largest, terms).rest));
-    write(out, terms, row.count, row.streams, [&](V x) HWY_ATTR { return hn::Mul(x, factor); });
-  }
+template <bool log, class T> void softmax_or_log(SoftmaxRow& row) {
+  const T largest = largest_of(static_cast<const T*>(row.in), row.count);
+  const Total total = exponentials<log, T>(row, largest, static_cast<T*>(row.scratch));
+  row.shift = static_cast<double>(largest);
+  row.rest = log ? log_of(total) : 1 / total.rest;
+  if (row.waits) return;
+  const Result<log, T> result(row);
+  write(static_cast<T*>(row.out), result.from(), row.count, row.streams,
+        [&](hn::Vec<Lanes<T>> x) HWY_ATTR { return result.of(x); });
+}
+
+template <class T> void softmax(SoftmaxRow& row) {
+  row.log ? softmax_or_log<true, T>(row) : softmax_or_log<false, T>(row);
 }
 
 // One or two vectors of columns; the last has `part` of its lanes.
@@ -294,10 +322,10 @@ void softmax_columns_here_f32(const SoftmaxColumns& columns) {
 void softmax_columns_here_f64(const SoftmaxColumns& columns) {
   softmax_columns<double>(columns);
 }
-void softmax_row_f32(const SoftmaxRow& row) {
+void softmax_row_f32(SoftmaxRow& row) {
   softmax<float>(row);
 }
-void softmax_row_f64(const SoftmaxRow& row) {
+void softmax_row_f64(SoftmaxRow& row) {
   softmax<double>(row);
 }
 
@@ -319,10 +347,10 @@ void softmax_columns_f32(const SoftmaxColumns& columns) {
 void softmax_columns_f64(const SoftmaxColumns& columns) {
   HWY_DYNAMIC_DISPATCH(softmax_columns_here_f64)(columns);
 }
-void softmax_f32(const SoftmaxRow& row) {
+void softmax_f32(SoftmaxRow& row) {
   HWY_DYNAMIC_DISPATCH(softmax_row_f32)(row);
 }
-void softmax_f64(const SoftmaxRow& row) {
+void softmax_f64(SoftmaxRow& row) {
   HWY_DYNAMIC_DISPATCH(softmax_row_f64)(row);
 }
 

@@ -13,11 +13,17 @@ struct SoftmaxRow {
   int64_t count;
   bool log;      // log_softmax
   bool streams;  // writes past the caches; the caller ends with finish_streaming()
+  // So that memory is written while a row is computed: a row that `waits` is written by the one after it, whose `before` it is, and
+  // has a scratch of its own. Both stream and are whole lines of the caches.
+  bool waits;
+  const SoftmaxRow* before;  // or NULL
+  double shift,
+      rest;  // of the row, results: its largest element, and the logarithm or the inverse of its sum
 };
 
 // Rows of f32 and f64. -inf alone in a row, or inf or NaN anywhere, gives NaN.
-void softmax_f32(const SoftmaxRow& row);
-void softmax_f64(const SoftmaxRow& row);
+void softmax_f32(SoftmaxRow& row);
+void softmax_f64(SoftmaxRow& row);
 
 // Columns that are neighbours, each a line of the softmax: `count` rows of `width` numbers, `in_step` and `out_step` elements apart.
 struct SoftmaxColumns {

@@ -240,6 +240,8 @@ class CpuPlugin {
                              "argmax",
                              "softmax",
                              "log_softmax",
+                             "native_layer_norm",
+                             "native_rms_norm",
                              "norm_backward",
                              "native_batch_norm",
                              "batch_norm_backward",
