@@ -48,8 +48,8 @@ class Run {
       : how_(how), call_(call), plan_(a.abi(), out.abi(), dims), in_(data_of<char>(a.abi())),
         out_(data_of<char>(out.abi())),
         divisor_(how.divides ? static_cast<double>(plan_.reduced.numel * plan_.repeats) : 1.0) {
-    const bool is_near = a.abi().numel * how.itemsize < constants::streamed_bytes;
-    run_ = is_near && how.reducer.run_near ? how.reducer.run_near : how.reducer.run;
+    is_near_ = a.abi().numel * how.itemsize < constants::streamed_bytes;
+    run_ = is_near_ && how.reducer.run_near ? how.reducer.run_near : how.reducer.run;
   }
 
   Status operator()() {
@@ -259,7 +259,7 @@ class Run {
     for (Rows rows = next_rows(), next; rows.count > 0; rows = next) {
       next = next_rows();
       how_.reducer.columns(sums, rows.from, rows.count,
-                           next.count == rows.count ? next.from : nullptr, tile.count);
+                           next.count == rows.count && !is_near_ ? next.from : nullptr, tile.count);
     }
   }
 
@@ -294,6 +294,7 @@ class Run {
   void (*run_)(void* accumulator, const void* elements, int64_t count);
   const Call& call_;
   ReductionPlan plan_;
+  bool is_near_;  // may lie in a cache, so that nothing needs to be fetched ahead
   const char* in_;
   char* out_;
   double divisor_;
