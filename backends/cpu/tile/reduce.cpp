@@ -435,7 +435,8 @@ template <class T> void add_root(Reducer* reducers, uint32_t dtype) {
 template <class Op, class T> void add_extreme(Reducer* reducers, uint32_t dtype) {
   reducers[dtype] = {sizeof(T),         start<Op, T>, run<Op, T, T>,
                      columns<Op, T, T>, merge<Op, T>, finish_extreme<T, T>};
-  if constexpr (sizeof(T) == 8) reducers[dtype].run_near = run<Op, T, T, AsItIs, false>;
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 8)
+    reducers[dtype].run_near = run<Op, T, T, AsItIs, false>;
 }
 template <class Op, class OfVectors> void add_extremes(Reducer* reducers) {
   add_extreme<Op, uint8_t>(reducers, BP_BOOL);
@@ -451,7 +452,6 @@ template <class Op, class OfVectors> void add_extremes(Reducer* reducers) {
   add_extreme<Op, double>(reducers, BP_F64);
   reducers[BP_F32].run = run_extreme_of_floats<Op, OfVectors, float>;
   reducers[BP_F64].run = run_extreme_of_floats<Op, OfVectors, double>;
-  reducers[BP_F64].run_near = nullptr;
 }
 
 struct Table {

@@ -231,7 +231,7 @@ TEST(CpuGather, finds_a_bad_index_at_every_place) {
   });
 }
 
-// One is lost beside 256 in bf16, and 256 of them are not.
+// One is lost beside 256 in bf16, and 300 of them are not.
 TEST(CpuGather, scatter_add_of_small_floats_rounds_a_row_once) {
   for (uint32_t dtype : {BP_F16, BP_BF16}) {
     const float large = dtype == BP_F16 ? 2048 : 256;

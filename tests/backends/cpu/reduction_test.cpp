@@ -222,31 +222,33 @@ TEST(Reduction, argmax_is_the_first_of_equals) {
   });
 }
 
+void expect_nan_to_win(const std::string& target, uint32_t dtype, int64_t size, int64_t place) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Data a(dtype, {size}), out(dtype, {}), index(BP_I64, {});
+  for (int64_t i = 0; i < size; ++i) set_number(a, dtype, i, static_cast<double>(i));
+  set_number(a, dtype, place, nan);
+  for (const char* op : {"max", "min"}) {
+    run(op, {value(a), value(Sizes{0}), value(false)}, {&out});
+    ASSERT_TRUE(std::isnan(get_number(out, dtype, 0))) << target << " " << op << " at " << place;
+  }
+  run("argmax", {value(a), value(0), value(false)}, {&index});
+  ASSERT_EQ(index.at<int64_t>(0), place) << target;
+  // As a column of nine.
+  Data columns(dtype, {size, 9}), most(dtype, {9}), where(BP_I64, {9});
+  set_number(columns, dtype, place * 9 + 4, nan);
+  run("max", {value(columns), value(Sizes{0}), value(false)}, {&most});
+  run("argmax", {value(columns), value(0), value(false)}, {&where});
+  ASSERT_TRUE(std::isnan(get_number(most, dtype, 4)));
+  ASSERT_EQ(get_number(most, dtype, 3), 0);
+  ASSERT_EQ(where.at<int64_t>(4), place);
+}
+
 TEST(Reduction, a_nan_wins_at_every_place) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for_each_target([&](const std::string& target) {
-    for (int64_t size : {1, 5, 64, 67, 131, 300}) {
-      for (int64_t place = 0; place < size; ++place) {
-        Data a(BP_F32, {size}), out(BP_F32, {}), index(BP_I64, {});
-        for (int64_t i = 0; i < size; ++i) a.at<float>(i) = static_cast<float>(i);
-        a.at<float>(place) = nan;
-        run("max", {value(a), value(Sizes{0}), value(false)}, {&out});
-        EXPECT_TRUE(std::isnan(out.at<float>(0))) << target << place;
-        run("min", {value(a), value(Sizes{0}), value(false)}, {&out});
-        EXPECT_TRUE(std::isnan(out.at<float>(0))) << target << place;
-        run("argmax", {value(a), value(0), value(false)}, {&index});
-        EXPECT_EQ(index.at<int64_t>(0), place) << target;
-        // As a column of three.
-        Data columns(BP_F32, {size, 9});
-        columns.at<float>(place * 9 + 4) = nan;
-        Data most(BP_F32, {9}), where(BP_I64, {9});
-        run("max", {value(columns), value(Sizes{0}), value(false)}, {&most});
-        run("argmax", {value(columns), value(0), value(false)}, {&where});
-        EXPECT_TRUE(std::isnan(most.at<float>(4)));
-        EXPECT_EQ(most.at<float>(3), 0);
-        EXPECT_EQ(where.at<int64_t>(4), place);
-      }
-    }
+  for_each_target([](const std::string& target) {
+    for (const uint32_t dtype : {BP_F32, BP_F64})
+      for (int64_t size : {1, 5, 64, 67, 131, 300, 700})
+        for (int64_t place = 0; place < size; place += size < 700 ? 1 : 36)
+          expect_nan_to_win(target, dtype, size, place);
   });
 }
 

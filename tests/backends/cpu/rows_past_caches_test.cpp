@@ -14,22 +14,26 @@
 namespace bp_test {
 namespace {
 
-// A matrix that begins so many floats behind a line of the caches.
-Data matrix(int64_t rows, int64_t columns, int64_t past) {
-  constexpr int64_t line = 16;
-  Data memory(BP_F32, {rows * columns + 2 * line});
-  const auto floats = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.address(0)) / 4);
-  return memory.part((line - floats % line) % line + past, {rows, columns});
+int64_t itemsize(uint32_t dtype) {
+  return dtype == BP_F64 ? 8 : 4;
+}
+
+// A matrix that begins so many elements behind a line of the caches.
+Data matrix(uint32_t dtype, int64_t rows, int64_t columns, int64_t past) {
+  const int64_t line = 64 / itemsize(dtype);
+  Data memory(dtype, {rows * columns + 2 * line});
+  const auto first = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory.address(0)));
+  return memory.part((line - first / itemsize(dtype) % line) % line + past, {rows, columns});
 }
 
 // The result that is as large as `a`, in `out`, and what a norm tells of its rows.
-std::vector<Data> results_of(const std::string& op, Data a, Data out) {
+std::vector<Data> results_of(const std::string& op, uint32_t dtype, Data a, Data out) {
   const int64_t rows = a.shape()[0], columns = a.shape()[1];
-  Data mean(BP_F32, {rows, 1}), rstd(BP_F32, {rows, 1});
-  Data weight(BP_F32, {columns}), bias(BP_F32, {columns});
+  Data mean(dtype, {rows, 1}), rstd(dtype, {rows, 1});
+  Data weight(dtype, {columns}), bias(dtype, {columns});
   for (int64_t i = 0; i < columns; ++i) {
-    weight.at<float>(i) = 1 + static_cast<float>(i % 5) / 4;
-    bias.at<float>(i) = static_cast<float>(i % 3);
+    set_number(weight, dtype, i, 1 + static_cast<double>(i % 5) / 4);
+    set_number(bias, dtype, i, static_cast<double>(i % 3));
   }
   if (op == "native_layer_norm") {
     run(op, {value(a), value(Sizes{columns}), value(weight), value(bias), value(1e-5)},
@@ -44,21 +48,25 @@ std::vector<Data> results_of(const std::string& op, Data a, Data out) {
   return {out};
 }
 
-void check(const std::string& op, int64_t columns, int64_t past) {
-  const int64_t rows = bp::cpu::constants::streamed_bytes / (2 * columns * 4) + 3;
-  const auto row_bytes = static_cast<size_t>(columns) * 4;
-  Data a = matrix(rows, columns, 0);
-  auto* const numbers = reinterpret_cast<float*>(a.address(0));
+void check(const std::string& op, uint32_t dtype, int64_t columns, int64_t past) {
+  const int64_t row_bytes = columns * itemsize(dtype);
+  const int64_t rows = bp::cpu::constants::streamed_bytes / (2 * row_bytes) + 3;
+  Data a = matrix(dtype, rows, columns, 0);
+  constexpr int64_t starts = 997;  // of rows, in numbers that most rows share
+  Data numbers(dtype, {columns + starts});
   std::mt19937 random(7);
-  for (int64_t i = 0; i < a.numel(); ++i)
-    numbers[i] = static_cast<float>(random() % 4096) / 256 - 8;
-  std::vector<Data> whole = results_of(op, a, matrix(rows, columns, past));
+  for (int64_t i = 0; i < numbers.numel(); ++i)
+    set_number(numbers, dtype, i, static_cast<double>(random() % 4096) / 256 - 8);
+  for (int64_t row = 0; row < rows; ++row)
+    std::memcpy(a.address(row * columns), numbers.address(row * 37 % starts),
+                static_cast<size_t>(row_bytes));
+  std::vector<Data> whole = results_of(op, dtype, a, matrix(dtype, rows, columns, past));
   for (int64_t row = 0; row < rows; row += 1 + rows / 300) {
-    Data one(BP_F32, {1, columns});
-    std::memcpy(one.address(0), numbers + row * columns, row_bytes);
-    std::vector<Data> alone = results_of(op, one, Data(BP_F32, {1, columns}));
+    Data one(dtype, {1, columns});
+    std::memcpy(one.address(0), a.address(row * columns), static_cast<size_t>(row_bytes));
+    std::vector<Data> alone = results_of(op, dtype, one, Data(dtype, {1, columns}));
     for (size_t k = 0; k < alone.size(); ++k) {
-      const auto bytes = static_cast<size_t>(alone[k].numel()) * 4;
+      const auto bytes = static_cast<size_t>(alone[k].numel() * itemsize(dtype));
       ASSERT_EQ(std::memcmp(whole[k].address(row * alone[k].numel()), alone[k].address(0), bytes),
                 0)
           << op << " of " << columns << " columns, " << past << " past a line: row " << row
@@ -71,8 +79,11 @@ void check(const std::string& op, int64_t columns, int64_t past) {
 TEST(RowsPastCaches, have_the_bits_of_each_row_alone) {
   for_each_target([](const std::string&) {
     for (const char* op : {"softmax", "log_softmax", "native_layer_norm", "native_rms_norm"}) {
-      for (int64_t columns : {64, 80, 1008, 1501, 4096, 12000, 20000}) check(op, columns, 0);
-      check(op, 1008, 5);
+      for (int64_t columns : {64, 80, 1008, 1501, 4096, 12000, 20000})
+        check(op, BP_F32, columns, 0);
+      check(op, BP_F32, 1008, 5);
+      check(op, BP_F64, 1008, 0);
+      check(op, BP_F64, 1001, 0);
     }
   });
 }
