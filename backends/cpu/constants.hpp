@@ -41,13 +41,14 @@ inline constexpr int64_t product_parts = 2, convolution_parts = 2;
 
 // ---- Caches and pages
 
-// Bytes from which a destination would not be found in a cache anyway: stores past the caches spare the read of each line
-// before it is overwritten, a third of the traffic (both; their last caches are 32 and 105 MB).
-inline constexpr uint64_t streaming_bytes = uint64_t{16} << 20;
-// The same of kernels that compute, in bytes that they read and write together: below, a result is still in the last cache when it is
-// needed next. With 12 MiB, results of 8 MB took 1.8 times as long, and 2.6 where the input was one row; with 32 nothing more
-// was gained (Zen 3, two cores, a last cache of 32 MiB).
-inline constexpr int64_t streamed_bytes = int64_t{20} << 20;
+// Bytes that a call reads and writes together from which it writes past the caches, which spares the read of each line before it is
+// overwritten: below, the result is still in the last cache when it is needed next. Two cores of Zen 4 with a last cache of 32 MiB: copies of
+// 20 MiB take the same time either way, of 64 MiB 0.7 past the caches; sums of two times 16 MiB 0.6, but of two times 8 MB twice as long. Two
+// of a Xeon with one of 300 MiB: copies of 16 MiB 0.8. And the same of calls that write more than twice what they read: on Zen 4 up to four
+// times as long past the caches, alike from 64 MiB on; on the Xeon alike up to 40 MiB, and a third from 64 MiB on.
+inline constexpr int64_t streamed_bytes = int64_t{36} << 20, streamed_writes = int64_t{56} << 20;
+// Bytes up to which a reduction's elements are expected in a cache, so that nothing is fetched ahead (Zen 4, a last cache of 32 MiB).
+inline constexpr int64_t near_bytes = int64_t{20} << 20;
 // Bytes of a row that softmax keeps in a scratch of its own, to write its result past the caches: the second cache has
 // 1 to 2 MB (both).
 inline constexpr int64_t softmax_scratch_bytes = 64 << 10;

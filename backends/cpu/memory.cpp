@@ -9,16 +9,13 @@
 #include <sys/mman.h>
 #include <unordered_map>
 
-#if defined(__SSE2__)
-#  include <emmintrin.h>
-#endif
-
 #include <backplane/plugin/process.hpp>
 
 #include "constants.hpp"
 #include "device.hpp"
 #include "host.hpp"
 #include "threads.hpp"
+#include "tile/move.hpp"
 
 namespace bp::cpu {
 namespace {
@@ -123,58 +120,6 @@ bp_code fill(bp_device*, const bp_region* to, const void* pattern, uint32_t patt
   });
 }
 
-#if defined(__SSE2__)
-
-// Writes whole lines past the caches; `line` gives the 16 bytes for each offset. What is not aligned
-// at either end is left to `rest(offset, bytes)`.
-template <class Line, class Rest>
-void stream_lines(unsigned char* to, uint64_t bytes, Line line, Rest rest) {
-  const uint64_t head = std::min(bytes, round_up(reinterpret_cast<uint64_t>(to), cache_line_bytes) -
-                                            reinterpret_cast<uint64_t>(to));
-  rest(uint64_t{0}, head);
-  uint64_t at = head;
-  for (; at + cache_line_bytes <= bytes; at += cache_line_bytes) {
-    for (uint64_t part = 0; part < cache_line_bytes; part += 16)
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + at + part), line(at + part));
-  }
-  rest(at, bytes - at);
-  _mm_sfence();
-}
-
-void stream_copy(unsigned char* to, const unsigned char* from, uint64_t bytes) {
-  stream_lines(
-      to, bytes,
-      [&](uint64_t at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at)); },
-      [&](uint64_t at, uint64_t rest) { std::memcpy(to + at, from + at, rest); });
-}
-
-// `pattern` holds the 16 bytes twice, so that it can be read at any phase.
-void stream_fill(unsigned char* to, uint64_t bytes, const unsigned char* pattern, uint64_t phase) {
-  const uint64_t head = -reinterpret_cast<uint64_t>(to) % cache_line_bytes;
-  const __m128i value =
-      _mm_loadu_si128(reinterpret_cast<const __m128i*>(pattern + (phase + head) % 16));
-  stream_lines(
-      to, bytes, [&](uint64_t) { return value; },
-      [&](uint64_t at, uint64_t rest) {
-        for (uint64_t i = at; i < at + rest; ++i) to[i] = pattern[(phase + i) % 16];
-      });
-}
-
-#else
-
-void stream_copy(unsigned char* to, const unsigned char* from, uint64_t bytes) {
-  std::memcpy(to, from, bytes);
-}
-
-#endif
-
-void plain_fill(unsigned char* to, uint64_t bytes, const unsigned char* pattern, uint64_t phase) {
-  uint64_t i = 0;
-  const uint64_t at = phase % 16;
-  for (; i + 16 <= bytes; i += 16) std::memcpy(to + i, pattern + at, 16);
-  std::memcpy(to + i, pattern + at, bytes - i);
-}
-
 }  // namespace
 
 void copy_bytes(void* to, const void* from, uint64_t bytes) {
@@ -184,38 +129,40 @@ void copy_bytes(void* to, const void* from, uint64_t bytes) {
   }
   auto* const target = static_cast<unsigned char*>(to);
   auto* const source = static_cast<const unsigned char*>(from);
-  const bool streaming = bytes >= constants::streaming_bytes;
+  const bool streams =
+      tile::worth_streaming(static_cast<int64_t>(bytes), static_cast<int64_t>(bytes));
   const int64_t pages = static_cast<int64_t>((bytes + page_bytes - 1) / page_bytes);
   parallel_for(pages, constants::copy_bytes / 2 / page_bytes, [&](int64_t begin, int64_t end) {
     const uint64_t at = begin * page_bytes;
     const uint64_t part = std::min(bytes, end * page_bytes) - at;
-    if (streaming) {
-      stream_copy(target + at, source + at, part);
-    } else {
+    if (!streams) {
       std::memcpy(target + at, source + at, part);
+      return;
     }
+    tile::stream(target + at, source + at, static_cast<int64_t>(part));
+    tile::finish_streaming();
   });
 }
 
 void fill_bytes(void* to, uint64_t bytes, const void* pattern, uint32_t pattern_bytes) {
-  unsigned char twice[32];
-  for (uint32_t at = 0; at < sizeof twice; at += pattern_bytes)
-    std::memcpy(twice + at, pattern, pattern_bytes);
-  auto* const target = static_cast<unsigned char*>(to);
-  if (bytes < static_cast<uint64_t>(constants::copy_bytes))
-    return plain_fill(target, bytes, twice, 0);
+  char repeated[5 * 16];
+  for (uint32_t at = 0; at < sizeof repeated; at += pattern_bytes)
+    std::memcpy(repeated + at, pattern, pattern_bytes);
+  auto* const target = static_cast<char*>(to);
+  const auto size = static_cast<int64_t>(bytes);
+  if (bytes <= sizeof repeated) {
+    std::memcpy(target, repeated, bytes);
+    return;
+  }
+  if (size < constants::copy_bytes) return tile::repeat(target, repeated, size, false);
 
-  const bool streaming = bytes >= constants::streaming_bytes;
-  const int64_t pages = static_cast<int64_t>((bytes + page_bytes - 1) / page_bytes);
-  parallel_for(pages, constants::copy_bytes / 2 / page_bytes, [&](int64_t begin, int64_t end) {
-    const uint64_t at = begin * page_bytes;  // a multiple of 16: every part begins in phase
-    const uint64_t part = std::min(bytes, end * page_bytes) - at;
-#if defined(__SSE2__)
-    if (streaming) return stream_fill(target + at, part, twice, 0);
-#else
-    (void)streaming;
-#endif
-    plain_fill(target + at, part, twice, 0);
+  const bool streams = tile::worth_streaming(0, size);
+  const int64_t page = page_bytes, pages = (size + page - 1) / page;
+  parallel_for(pages, constants::copy_bytes / 2 / page, [&](int64_t begin, int64_t end) {
+    // A multiple of 16: every part begins in phase.
+    tile::repeat(target + begin * page, repeated, std::min(size, end * page) - begin * page,
+                 streams);
+    if (streams) tile::finish_streaming();
   });
 }
 

@@ -42,7 +42,8 @@ struct Channels {
             row_length};
   }
   bool streams(const bp_tensor& out, int num_tensors) const {
-    return row_length * item >= 256 && tile::worth_streaming(num_tensors * out.numel * item);
+    return row_length * item >= 256 &&
+           tile::worth_streaming((num_tensors - 1) * out.numel * item, out.numel * item);
   }
   // Calls body(channel, memory) for all, on several threads.
   template <class F> void for_each(F&& body) const {

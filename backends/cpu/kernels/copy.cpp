@@ -80,7 +80,7 @@ void copy_turned(Space space, int turned, const bp_tensor& out, const bp_tensor&
   const int64_t few = std::min(rows, columns);
   const bool are_few = few < constants::turned_side;
   const int64_t block_of_few = constants::turned_few_bytes / (few * itemsize);
-  const bool streams = tile::worth_streaming(2 * space.numel * itemsize);
+  const bool streams = tile::worth_streaming(space.numel * itemsize, space.numel * itemsize);
   const int64_t rows_bytes =
                     streams ? constants::turned_far_rows_bytes : constants::turned_rows_bytes,
                 columns_bytes =
@@ -123,7 +123,7 @@ Status run_copy(Call call, In a, Out result) {
 void cast_run(const Convert& convert, char* out, const char* from, int64_t numel) {
   const int64_t to_bytes = convert.to_bytes, from_bytes = convert.from_bytes;
   const int64_t grain = constants::strided_copy_bytes / std::max(to_bytes, from_bytes);
-  const bool streams = tile::worth_streaming(numel * (to_bytes + from_bytes));
+  const bool streams = tile::worth_streaming(numel * from_bytes, numel * to_bytes);
   parallel_for(numel, grain, [&](int64_t begin, int64_t end) {
     if (!streams) return convert(out + begin * to_bytes, from + begin * from_bytes, end - begin);
     alignas(64) char buffer[constants::streamed_tile_bytes];

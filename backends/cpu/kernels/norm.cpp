@@ -37,7 +37,8 @@ struct RowType {
   int64_t grain() const { return std::max<int64_t>(1, constants::norm_elements / count); }
   // For calls that touch `num` tensors of this size.
   void stream_if_worth(int num) {
-    streams = !converts() && bytes() >= 256 && tile::worth_streaming(num * num_rows * bytes());
+    streams = !converts() && bytes() >= 256 &&
+              tile::worth_streaming((num - 1) * num_rows * bytes(), num_rows * bytes());
   }
 
   uint32_t dtype, computed;

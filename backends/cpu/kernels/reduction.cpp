@@ -48,7 +48,7 @@ class Run {
       : how_(how), call_(call), plan_(a.abi(), out.abi(), dims), in_(data_of<char>(a.abi())),
         out_(data_of<char>(out.abi())),
         divisor_(how.divides ? static_cast<double>(plan_.reduced.numel * plan_.repeats) : 1.0) {
-    is_near_ = a.abi().numel * how.itemsize < constants::streamed_bytes;
+    is_near_ = a.abi().numel * how.itemsize < constants::near_bytes;
     run_ = is_near_ && how.reducer.run_near ? how.reducer.run_near : how.reducer.run;
   }
 

@@ -105,8 +105,9 @@ class SoftmaxRun {
     alignas(64) char scratch[largest_scratch];
     const int64_t row_bytes = count_ * computed_bytes_;
     const bool fits = row_bytes <= largest_scratch;
-    const bool streams = fits && row_bytes >= 256 && data_of<char>(in_) != data_of<char>(out_) &&
-                         tile::worth_streaming(2 * out_.numel * out_.itemsize);
+    const bool streams =
+        fits && row_bytes >= 256 && data_of<char>(in_) != data_of<char>(out_) &&
+        tile::worth_streaming(out_.numel * out_.itemsize, out_.numel * out_.itemsize);
     const bool waits = streams && 2 * row_bytes <= largest_scratch &&
                        tile::are_lines(data_of<char>(out_), row_bytes) && is_contiguous(out_);
     tile::SoftmaxRow last_two[2];

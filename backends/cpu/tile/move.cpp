@@ -25,6 +25,25 @@ void stream_lines(char* dst, const char* src, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += step) hn::Stream(hn::LoadU(d, from + i), d, to + i);
 }
 
+// The same from one line of 64 bytes, again and again.
+void repeat_line(char* dst, const char* line, int64_t bytes, bool past_caches) {
+  const hn::CappedTag<uint8_t, 64> d;
+  constexpr int parts = 64 / static_cast<int>(hn::MaxLanes(d));
+  constexpr int64_t step = 64 / parts;
+  auto* to = reinterpret_cast<uint8_t*>(dst);
+  hn::Vec<decltype(d)> values[parts];
+  for (int k = 0; k < parts; ++k)
+    values[k] = hn::LoadU(d, reinterpret_cast<const uint8_t*>(line) + k * step);
+  for (int64_t i = 0; i < bytes; i += 64) {
+    for (int k = 0; k < parts; ++k) {
+      if (past_caches)
+        hn::Stream(values[k], d, to + i + k * step);
+      else
+        hn::Store(values[k], d, to + i + k * step);
+    }
+  }
+}
+
 namespace {
 
 #if HWY_TARGET != HWY_SCALAR
@@ -72,6 +91,7 @@ HWY_AFTER_NAMESPACE();
 namespace bp::cpu::tile {
 
 HWY_EXPORT(stream_lines);
+HWY_EXPORT(repeat_line);
 HWY_EXPORT(reverse_run);
 
 namespace {
@@ -199,9 +219,21 @@ void finish_streaming() {
   hwy::FlushStream();
 }
 
-// Not asked of the C library, which gives the sum of all such caches of a machine (320 MiB where a core sees 32).
-bool worth_streaming(int64_t bytes) {
-  return bytes > constants::streamed_bytes;
+void repeat(void* dst, const char (&pattern)[5 * 16], int64_t bytes, bool past_caches) {
+  auto* to = static_cast<char*>(dst);
+  const int64_t head = std::min<int64_t>(bytes, -reinterpret_cast<intptr_t>(to) & 63);
+  std::memcpy(to, pattern, static_cast<size_t>(head));
+  const char* const line = pattern + head % 16;
+  const int64_t lines = (bytes - head) & ~int64_t{63};
+  if (lines != 0) HWY_DYNAMIC_DISPATCH(repeat_line)(to + head, line, lines, past_caches);
+  std::memcpy(to + head + lines, line, static_cast<size_t>(bytes - head - lines));
+}
+
+// How large the last cache is, is not asked of the C library, which gives the sum of all such caches of a machine (320 MiB where a core
+// sees 32).
+bool worth_streaming(int64_t read, int64_t written) {
+  return read + written >
+         (2 * read < written ? constants::streamed_writes : constants::streamed_bytes);
 }
 
 }  // namespace bp::cpu::tile

@@ -34,7 +34,10 @@ inline bool are_lines(const void* data, int64_t row_bytes) {
   return (reinterpret_cast<uintptr_t>(data) | static_cast<uintptr_t>(row_bytes)) % 64 == 0;
 }
 
-// True if a call that touches this many bytes should write past the caches.
-bool worth_streaming(int64_t bytes);
+// Repeats 16 bytes over `bytes` from `dst` on, past the caches or not. `pattern`: these bytes five times, to be read at any phase.
+void repeat(void* dst, const char (&pattern)[5 * 16], int64_t bytes, bool past_caches);
+
+// True if a call that reads and writes so many bytes should write past the caches.
+bool worth_streaming(int64_t read, int64_t written);
 
 }  // namespace bp::cpu::tile

@@ -155,7 +155,7 @@ HWY_INLINE hn::Vec<hn::ScalableTag<int64_t>> load_wide(const int64_t* from) {
   return hn::LoadU(hn::ScalableTag<int64_t>(), from);
 }
 
-// Sums in vectors of A. The last vectors of a row go to sums of their own as well: rows are often short.
+// Sums in vectors of A, whose array no loop of unknown length may touch, or it would lie in memory.
 template <class T, class A, class Term>
 void run_sum(void* accumulator, const void* elements, int64_t count) {
   constexpr int64_t vectors = 8;
@@ -163,20 +163,26 @@ void run_sum(void* accumulator, const void* elements, int64_t count) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto* from = static_cast<const T*>(elements);
   A result = *static_cast<A*>(accumulator);
-  decltype(load_wide(from)) sums[vectors];
-  for (auto& sum : sums) sum = hn::Zero(d);
+  const auto load = [&](int64_t at) HWY_ATTR { return Term::of(load_wide(from + at)); };
+  auto sum = hn::Zero(d), other = sum;
   int64_t i = 0;
-  for (; i + vectors * lanes <= count; i += vectors * lanes)
-    for (int64_t k = 0; k < vectors; ++k)
-      sums[k] = hn::Add(sums[k], Term::of(load_wide(from + i + k * lanes)));
-  for (auto& sum : sums) {
-    if (i + lanes > count) break;
-    sum = hn::Add(sum, Term::of(load_wide(from + i)));
+  if (count >= vectors * lanes) {
+    decltype(load_wide(from)) sums[vectors];
+    for (int64_t k = 0; k < vectors; ++k) sums[k] = load(k * lanes);
+    for (i = vectors * lanes; i + vectors * lanes <= count; i += vectors * lanes)
+      for (int64_t k = 0; k < vectors; ++k) sums[k] = hn::Add(sums[k], load(i + k * lanes));
+    sum = hn::Add(hn::Add(sums[0], sums[4]), hn::Add(sums[2], sums[6]));
+    other = hn::Add(hn::Add(sums[1], sums[5]), hn::Add(sums[3], sums[7]));
+  }
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    sum = hn::Add(sum, load(i));
+    other = hn::Add(other, load(i + lanes));
+  }
+  if (i + lanes <= count) {
+    sum = hn::Add(sum, load(i));
     i += lanes;
   }
-  for (int64_t half = vectors / 2; half > 0; half /= 2)
-    for (int64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
-  result = Sum::apply(result, hn::GetLane(hn::SumOfLanes(d, sums[0])));
+  result = Sum::apply(result, hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, other))));
   for (; i < count; ++i) result = Sum::apply(result, Term::of(static_cast<A>(from[i])));
   *static_cast<A*>(accumulator) = result;
 }
@@ -211,10 +217,10 @@ void run_extreme_of_floats(void* accumulator, const void* elements, int64_t coun
   int64_t i = vectors * lanes;
   for (; i + vectors * lanes <= count; i += vectors * lanes)
     for (int64_t k = 0; k < vectors; ++k) take_in(best[k], from + i + k * lanes);
-  for (auto& each : best) {
-    if (i + lanes > count) break;
-    take_in(each, from + i);
-    i += lanes;
+  for (int64_t half = vectors / 2; half > 0; half /= 2) {
+    if (i + half * lanes > count) continue;
+    for (int64_t k = 0; k < half; ++k) take_in(best[k], from + i + k * lanes);
+    i += half * lanes;
   }
   if (i < count) take_in(best[0], from + count - lanes);  // some of them again
   if (!hn::AllFalse(d, is_nan)) return run<Op, T, T>(accumulator, elements, count);

@@ -249,7 +249,7 @@ class LargeRun {
     bases_[0] = data_of<char>(out);
     space_.set_shape(out);
     space_.add(out);
-    int64_t bytes = out.numel * out.itemsize;
+    int64_t read = 0;
     bool in_place = false;
     for (int i = 0; i < program.num_inputs; ++i) {
       const bp_value& value = call.args[program.inputs[i].arg];
@@ -259,7 +259,7 @@ class LargeRun {
       bases_[operand_[i]] = data_of<char>(*value.u.tensor);
       in_place |= bases_[operand_[i]] == bases_[0];
       itemsizes_[operand_[i]] = value.u.tensor->itemsize;
-      bytes += bytes_in_memory(*value.u.tensor);
+      read += bytes_in_memory(*value.u.tensor);
       space_.add(*value.u.tensor);
     }
     itemsizes_[0] = out.itemsize;
@@ -275,7 +275,7 @@ class LargeRun {
     }
     const bool long_rows = space_.inner_stride(0) == 1 &&
                            space_.inner() * itemsizes_[0] >= constants::streamed_row_bytes;
-    streams_ = !in_place && long_rows && worth_streaming(bytes);
+    streams_ = !in_place && long_rows && worth_streaming(read, out.numel * out.itemsize);
     find_turned();
   }
 
@@ -339,6 +339,8 @@ class LargeRun {
   void rows(int64_t begin, int64_t end, int64_t piece, int64_t pieces) {
     const int64_t inner = space_.inner();
     Machine machine(program_, call_, std::min(inner, program_.tile), repeated_, streams_);
+    if (pieces == 1 && space_.rank == 2 && !streams_ && are_in_place_ && machine.is_direct())
+      return direct_rows(machine, begin, end);
     Position at;
     at.seek(space_, begin / pieces * inner);
     int64_t first = begin % pieces * piece;
@@ -357,6 +359,21 @@ class LargeRun {
     for (int k = 0; k < program_.num_inputs; ++k)
       inputs[k] = operand_[k] >= 0 ? element(operand_[k], at, begin) : nullptr;
     machine.run_direct(element(0, at, begin), inputs, end - begin);
+  }
+
+  // Whole rows of a matrix, one after the other: nothing but the step, whose rows may be short.
+  void direct_rows(Machine& machine, int64_t begin, int64_t end) {
+    const char* inputs[max_inputs] = {};
+    int64_t steps[max_operands];  // bytes from row to row
+    for (int k = 0; k < space_.num_operands; ++k) steps[k] = space_.strides[k][0] * itemsizes_[k];
+    for (int k = 0; k < program_.num_inputs; ++k)
+      if (operand_[k] >= 0) inputs[k] = bases_[operand_[k]] + begin * steps[operand_[k]];
+    char* out = bases_[0] + begin * steps[0];
+    for (int64_t i = begin; i < end; ++i, out += steps[0]) {
+      machine.run_direct(out, inputs, space_.inner());
+      for (int k = 0; k < program_.num_inputs; ++k)
+        if (operand_[k] >= 0) inputs[k] += steps[operand_[k]];
+    }
   }
 
   void row(Machine& machine, const Position& at, int64_t begin, int64_t end) {

@@ -11,6 +11,7 @@
 
 #include "backends/cpu/dtypes.hpp"
 #include "backends/cpu/targets.hpp"
+#include "constants.hpp"
 
 namespace bp_test {
 namespace {
@@ -353,7 +354,8 @@ TEST(Pointwise, in_place) {
 
 // Large enough to be written past the caches, at each alignment.
 TEST(Pointwise, large_results) {
-  constexpr int64_t size = 2700001;
+  constexpr int64_t size =
+      bp::cpu::constants::streamed_bytes / 8 + 100001;  // of one input and a result
   Data a = numbers(BP_F32, Data(BP_F32, {size}), 5), b = numbers(BP_F32, Data(BP_F32, {size}), 3);
   Data whole(BP_F32, {size + 16}), masks(BP_BOOL, {size + 16});
   const auto number = [](int64_t i, int64_t shift) {
