@@ -177,6 +177,9 @@ inline constexpr int64_t few_channels = 3, least_own_plane = 32, largest_own_pla
 // Points of the result that each number of a weight must serve in a part of a convolution: reordering the weight, or adding up its
 // gradients, is little work then (Xeon).
 inline constexpr int64_t convolution_points = 256;
+// Channels on both sides from which a gradient to a kernel that is one point is a product of ours, and multiplications that each number
+// copied for it must serve (Zen 4).
+inline constexpr int64_t channels_of_points = 16, reuse_of_points = 128;
 // Channels, and points of a plane (14x14), from which Winograd's gradient to a 3x3 kernel is 1.3 to 1.8 times as fast (both); and the bytes
 // that it may take for transformed pictures.
 inline constexpr int64_t winograd_channels = 64, winograd_plane = 196;

@@ -9,6 +9,7 @@
 #include "convolution_parts.hpp"
 #include "convolution_plan.hpp"
 #include "convolution_planes.hpp"
+#include "convolution_points.hpp"
 #include "convolution_products.hpp"
 #include "kernels.hpp"
 #include "strided.hpp"
@@ -122,6 +123,7 @@ bp_code convolve_by(const ConvolutionWay& way, const bp_call* call, ConvolutionK
   key.pictures = way.pictures;
   const bool usual = way.pictures == 0;
   if (usual && pays_by_products(key) && convolve_by_products(call, key, at, code)) return code;
+  if (usual && pays_by_points(key)) return convolve_by_points(call, key, at);
   if (usual && pays_by_planes(key) && convolve_by_planes(call, key, at, code)) return code;
   if (way.threads != ConvolutionWay::whole && convolve_in_parts(call, key, at, code)) return code;
   if (way.threads == ConvolutionWay::in_parts) return BP_UNSUPPORTED;

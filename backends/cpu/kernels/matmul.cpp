@@ -164,6 +164,8 @@ ProductWay way_of(const bp_call* call, const Product& p) {
   });
 }
 
+}  // namespace
+
 bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   // The same factors in all batches, which oneDNN takes for one batch.
   if (p.batch > 1 && p.a.batch_stride == 0 && p.b.batch_stride == 0) {
@@ -214,6 +216,8 @@ bp_code multiply(const bp_call* call, Product p, uint32_t itemsize) {
   if (code != BP_OK) return code;
   return multiply_by(way_of(call, p), call, p);
 }
+
+namespace {
 
 Matrix matrix_of(const bp_tensor& tensor) {
   const int64_t* const strides = tensor.dl.strides + tensor.dl.ndim - 2;

@@ -32,6 +32,9 @@ bool is_tiny(const Product& product);
 // oneDNN has no f16 on these processors: the core casts it to f32 and back, so that nobody needs it.
 constexpr bp_dtype_set matmul_dtypes = numeric_dtypes & ~dtype_set({BP_F16});
 
+// By the fastest way for its shape, or by what the tuner found. What is copied lies in memory of the call.
+bp_code multiply(const bp_call* call, Product product, uint32_t itemsize);
+
 // For any of these dtypes and any strides.
 void multiply_by_loops(const Product& product);
 

@@ -137,6 +137,10 @@ const std::vector<Layer>& layers() {
       {1, 128, 32, 14, 3, 2},   // and with a stride
       {1, 512, 512, 2, 3, 1},   // a small plane of many
       {4, 72, 96, 2, 3, 1},     // windows larger than the plane: a product of them without AMX too
+      // Gradients to points that are one product: of copies without what a stride leaves out, of copies of planes, and in place.
+      {3, 256, 384, 9, 1, 2},
+      {5, 272, 256, 3, 1, 1},
+      {1, 512, 256, 5, 1, 1},
       // Products of windows, where there is AMX.
       {16, 64, 96, 4, 3, 1},
       {3, 128, 128, 9, 3, 2},    // of 75 columns
@@ -256,6 +260,20 @@ TEST(CpuConvolution, keeps_a_nan_to_the_kernels_of_its_channel) {
     }
     EXPECT_EQ(wrong, 0) << layer;
     EXPECT_GE(reached, layer.stride == 1 ? layer.to : 0) << layer;
+  }
+}
+
+TEST(CpuConvolution, sees_nothing_of_points_that_a_stride_leaves_out) {
+  const Layer layer{3, 256, 384, 9, 1, 2};
+  for (const bool channels_last : {false, true}) {
+    Tensors t(layer, channels_last);
+    Data wanted(BP_F32, layer.weight()), made(BP_F32, layer.weight());
+    run_weight_gradient(layer, t, wanted);
+    for (int64_t i = 0; i < t.input.numel(); ++i)
+      if (i / layer.size % layer.size % 2 != 0 || i % layer.size % 2 != 0)
+        t.input.at<float>(i) = NAN;
+    run_weight_gradient(layer, t, made);
+    EXPECT_EQ(made.values<float>(), wanted.values<float>());
   }
 }
 
