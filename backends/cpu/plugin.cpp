@@ -90,6 +90,7 @@ bp_code init(void*) noexcept {
     add_reduction_kernels(all->rows);
     add_argmax_kernels(all->rows);
     add_softmax_kernels(all->rows);
+    add_logsumexp_kernels(all->rows);
     add_norm_kernels(all->rows);
     add_batch_norm_kernels(all->rows);
     add_attention_kernels(all->rows);

@@ -88,6 +88,7 @@ void add_list_expressions(const bp_host& host, ExpressionKernels& list);
 void add_reduction_kernels(Kernels& k);
 void add_argmax_kernels(Kernels& k);
 void add_softmax_kernels(Kernels& k);
+void add_logsumexp_kernels(Kernels& k);
 void add_norm_kernels(Kernels& k);
 void add_batch_norm_kernels(Kernels& k);
 void add_attention_kernels(Kernels& k);

@@ -183,6 +183,24 @@ template <class T> void softmax(SoftmaxRow& row) {
   row.log ? softmax_or_log<true, T>(row) : softmax_or_log<false, T>(row);
 }
 
+// Of numbers `step` apart whose largest is infinite.
+template <class T> T logsumexp_of_infinite(const T* from, int64_t step, int64_t count, T largest) {
+  for (int64_t i = 0; i < count; ++i)
+    if (std::isnan(from[i * step])) return from[i * step];
+  return largest;
+}
+
+template <class T> double logsumexp(const void* from, int64_t count) {
+  SoftmaxRow row{};
+  row.in = from;
+  row.count = count;
+  const auto* const numbers = static_cast<const T*>(from);
+  const T largest = largest_of(numbers, count);
+  if (std::isinf(largest))
+    return static_cast<double>(logsumexp_of_infinite(numbers, 1, count, largest));
+  return static_cast<double>(largest) + log_of(exponentials<true, T>(row, largest, nullptr));
+}
+
 // One or two vectors of columns; the last has `part` of its lanes.
 template <class T, int vectors> class ColumnsOfVectors {
  public:
@@ -193,9 +211,7 @@ template <class T, int vectors> class ColumnsOfVectors {
 
   void run() {
     V largest[vectors];
-    for (int k = 0; k < vectors; ++k)
-      largest[k] = hn::Set(Lanes<T>(), -std::numeric_limits<T>::infinity());
-    each_row([&](int, int k, V x, T*) HWY_ATTR { largest[k] = hn::Max(largest[k], x); });
+    find_largest(largest);
     if (columns_.log) {
       logarithms(largest);
     } else {
@@ -203,8 +219,31 @@ template <class T, int vectors> class ColumnsOfVectors {
     }
   }
 
+  void run_logsumexp() {
+    const Lanes<T> d;
+    constexpr auto width = vectors * hn::MaxLanes(d);
+    V largest[vectors];
+    find_largest(largest);
+    double totals[width];
+    logarithms_of_sums(largest, totals);
+    HWY_ALIGN T shifts[width];
+    const auto lanes = hn::Lanes(d), count = (vectors - 1) * lanes + part_;
+    for (size_t k = 0; k < vectors; ++k) hn::Store(largest[k], d, shifts + k * lanes);
+    for (size_t i = 0; i < count; ++i) {
+      if (std::isinf(shifts[i]))
+        out_[i] = logsumexp_of_infinite(in_ + i, columns_.in_step, columns_.count, shifts[i]);
+      else
+        out_[i] = static_cast<T>(static_cast<double>(shifts[i]) + totals[i]);
+    }
+  }
+
  private:
   using V = hn::Vec<Lanes<T>>;
+
+  void find_largest(V (&largest)[vectors]) {
+    for (V& each : largest) each = hn::Set(Lanes<T>(), -std::numeric_limits<T>::infinity());
+    each_row([&](int, int k, V x, T*) HWY_ATTR { largest[k] = hn::Max(largest[k], x); });
+  }
 
   // Rows whose terms are added up in T before they go to the totals. Totals of f64 have the same width, so that both chains are short.
   static int64_t block_of(int64_t count) {
@@ -273,9 +312,11 @@ template <class T, int vectors> class ColumnsOfVectors {
     each_row([&](int, int k, V x, T* to) HWY_ATTR { store(k, hn::Mul(x, factors[k]), to); });
   }
 
-  void logarithms(const V (&largest)[vectors]) {
+  // Of what e^(x - largest) comes to in each column.
+  void logarithms_of_sums(const V (&largest)[vectors], double* totals) {
     const Lanes<T> d;
-    double totals[vectors * hn::MaxLanes(d)] = {}, ones[vectors * hn::MaxLanes(d)] = {};
+    double ones[vectors * hn::MaxLanes(d)] = {};
+    std::fill_n(totals, vectors * hn::Lanes(d), 0.0);
     for (int64_t row = 0; row < columns_.count; row += block_) {
       V sums[vectors], largests[vectors];
       for (int k = 0; k < vectors; ++k) sums[k] = largests[k] = hn::Zero(d);
@@ -292,6 +333,12 @@ template <class T, int vectors> class ColumnsOfVectors {
     }
     for (size_t i = 0; i < vectors * hn::Lanes(d); ++i)
       totals[i] = log_of({static_cast<size_t>(ones[i]), totals[i]});
+  }
+
+  void logarithms(const V (&largest)[vectors]) {
+    const Lanes<T> d;
+    double totals[vectors * hn::MaxLanes(d)];
+    logarithms_of_sums(largest, totals);
     V log_sums[vectors];
     for (int k = 0; k < vectors; ++k) log_sums[k] = load_totals(totals, k);
     each_row([&](int, int k, V x, T* to)
@@ -305,13 +352,20 @@ template <class T, int vectors> class ColumnsOfVectors {
   T* out_;
 };
 
-template <class T> void softmax_columns(const SoftmaxColumns& columns) {
+// Calls f with all columns, two or one vector at a time.
+template <class T, class F> void over_columns(const SoftmaxColumns& columns, F f) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Lanes<T>()));
   int64_t first = 0;
   for (; first + 2 * lanes <= columns.width; first += 2 * lanes)
-    ColumnsOfVectors<T, 2>(columns, first, lanes).run();
+    f(ColumnsOfVectors<T, 2>(columns, first, lanes));
   for (; first < columns.width; first += lanes)
-    ColumnsOfVectors<T, 1>(columns, first, std::min(lanes, columns.width - first)).run();
+    f(ColumnsOfVectors<T, 1>(columns, first, std::min(lanes, columns.width - first)));
+}
+template <class T> void softmax_columns(const SoftmaxColumns& columns) {
+  over_columns<T>(columns, [](auto some) { some.run(); });
+}
+template <class T> void logsumexp_columns(const SoftmaxColumns& columns) {
+  over_columns<T>(columns, [](auto some) { some.run_logsumexp(); });
 }
 
 }  // namespace
@@ -328,6 +382,18 @@ void softmax_row_f32(SoftmaxRow& row) {
 void softmax_row_f64(SoftmaxRow& row) {
   softmax<double>(row);
 }
+double logsumexp_here_f32(const void* row, int64_t count) {
+  return logsumexp<float>(row, count);
+}
+double logsumexp_here_f64(const void* row, int64_t count) {
+  return logsumexp<double>(row, count);
+}
+void logsumexp_columns_here_f32(const SoftmaxColumns& columns) {
+  logsumexp_columns<float>(columns);
+}
+void logsumexp_columns_here_f64(const SoftmaxColumns& columns) {
+  logsumexp_columns<double>(columns);
+}
 
 }  // namespace bp::cpu::tile::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -341,6 +407,11 @@ HWY_EXPORT(softmax_row_f64);
 HWY_EXPORT(softmax_columns_here_f32);
 HWY_EXPORT(softmax_columns_here_f64);
 
+HWY_EXPORT(logsumexp_here_f32);
+HWY_EXPORT(logsumexp_here_f64);
+HWY_EXPORT(logsumexp_columns_here_f32);
+HWY_EXPORT(logsumexp_columns_here_f64);
+
 void softmax_columns_f32(const SoftmaxColumns& columns) {
   HWY_DYNAMIC_DISPATCH(softmax_columns_here_f32)(columns);
 }
@@ -352,6 +423,18 @@ void softmax_f32(SoftmaxRow& row) {
 }
 void softmax_f64(SoftmaxRow& row) {
   HWY_DYNAMIC_DISPATCH(softmax_row_f64)(row);
+}
+double logsumexp_f32(const void* row, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(logsumexp_here_f32)(row, count);
+}
+double logsumexp_f64(const void* row, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(logsumexp_here_f64)(row, count);
+}
+void logsumexp_columns_f32(const SoftmaxColumns& columns) {
+  HWY_DYNAMIC_DISPATCH(logsumexp_columns_here_f32)(columns);
+}
+void logsumexp_columns_f64(const SoftmaxColumns& columns) {
+  HWY_DYNAMIC_DISPATCH(logsumexp_columns_here_f64)(columns);
 }
 
 }  // namespace bp::cpu::tile

@@ -1,4 +1,4 @@
-// Softmax of one row, as vector code.
+// Softmax and logsumexp of one row, and of columns, as vector code.
 #pragma once
 
 #include <cstdint>
@@ -35,5 +35,13 @@ struct SoftmaxColumns {
 };
 void softmax_columns_f32(const SoftmaxColumns& columns);
 void softmax_columns_f64(const SoftmaxColumns& columns);
+
+// The logarithm of the sum of e^x over a row of at least one number, rounded to the row's type by whoever keeps it: inf where one is inf, -inf
+// where all are -inf, NaN where one is NaN.
+double logsumexp_f32(const void* row, int64_t count);
+double logsumexp_f64(const void* row, int64_t count);
+// The same of columns, into `width` neighbours from `out` on, which is not `in`.
+void logsumexp_columns_f32(const SoftmaxColumns& columns);
+void logsumexp_columns_f64(const SoftmaxColumns& columns);
 
 }  // namespace bp::cpu::tile

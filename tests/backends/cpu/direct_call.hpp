@@ -240,6 +240,7 @@ class CpuPlugin {
                              "argmax",
                              "softmax",
                              "log_softmax",
+                             "logsumexp",
                              "native_layer_norm",
                              "native_rms_norm",
                              "norm_backward",
