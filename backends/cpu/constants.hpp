@@ -194,6 +194,8 @@ inline constexpr int64_t ranked_entries = 128;
 inline constexpr int radix_bytes = 2, most_bin_bits = 10;
 inline constexpr int64_t cached_entries = 1 << 11, wanted_entries = 1 << 9, inserted_entries = 24,
                          sorted_entries = 1 << 13;
+// Entries of a part of one long line, which threads put into bins together (Zen 4: a million words take 7 ms in place of 10).
+inline constexpr int64_t entries_of_part = 1 << 16;
 // Entries of a heap that topk keeps of each line, and so few that they are kept in order instead; more are sorted with the others
 // (Xeon, Zen 4).
 inline constexpr int64_t heaped_entries = 64, ordered_entries = 16;

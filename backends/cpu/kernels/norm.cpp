@@ -85,6 +85,8 @@ class Rows {
   void store(int64_t row) const {
     if (type_.converts()) type_.store(data_ + row * type_.bytes(), scratch_.get(), type_.count);
   }
+  char* raw(int64_t row) const { return data_ + row * type_.bytes(); }
+  void* scratch() const { return scratch_.get(); }
   // To be fetched; null behind the last, and for those that are converted.
   const void* ahead(int64_t row, int64_t end) const {
     return type_.converts() || row >= end ? nullptr : data_ + row * type_.bytes();
@@ -119,19 +121,30 @@ Status run_norm(In input, Ints normalized_shape, const std::optional<In>& given_
   parallel_for(type.num_rows, type.grain(), [&](int64_t begin, int64_t end) {
     const Rows from(a, type), to(out, type);
     for (int64_t i = begin; i < end; ++i) {
-      tile::NormRow row{to.target(i),
-                        from.load(i),
-                        from.ahead(i + 1, end),
-                        weight.data(),
-                        bias.data(),
-                        type.count,
-                        eps,
-                        mean != nullptr,
-                        type.streams,
-                        0,
-                        0};
-      type.computed == BP_F64 ? tile::norm_f64(row) : tile::norm_f32(row);
-      to.store(i);
+      tile::NormRow row{.out = nullptr,
+                        .in = nullptr,
+                        .next = nullptr,
+                        .weight = weight.data(),
+                        .bias = bias.data(),
+                        .count = type.count,
+                        .eps = eps,
+                        .has_mean = mean != nullptr,
+                        .streams = type.streams,
+                        .mean = 0,
+                        .rstd = 0,
+                        .scratch = to.scratch()};
+      if (type.dtype == BP_BF16) {
+        row.out = to.raw(i);
+        row.in = from.raw(i);
+        row.next = i + 1 < end ? from.raw(i + 1) : nullptr;
+        tile::norm_bf16(row);
+      } else {
+        row.out = to.target(i);
+        row.in = from.load(i);
+        row.next = from.ahead(i + 1, end);
+        type.computed == BP_F64 ? tile::norm_f64(row) : tile::norm_f32(row);
+        to.store(i);
+      }
       if (mean != nullptr) put_statistic(*mean, i, row.mean);
       put_statistic(rstd.abi(), i, row.rstd);
     }

@@ -140,12 +140,17 @@ class SoftmaxRun {
     tile::Position at;
     at.seek(rows_, begin);
     for (int64_t i = begin; i < end; ++i) {
-      tile::gather(raw, data_of<char>(in_) + at.offsets[1] * item, item, in_stride_, count_);
-      if (load_) load_(row, raw, count_);
+      const char* from = data_of<char>(in_) + at.offsets[1] * item;
+      char* const to = data_of<char>(out_) + at.offsets[0] * item;
+      if (!load_ || in_stride_ != 1) {
+        tile::gather(raw, from, item, in_stride_, count_);
+        from = raw;
+      }
+      if (load_) load_(row, from, count_);
       tile::SoftmaxRow alone = row_of(row, row, row);
       compute(alone);
-      if (store_) store_(raw, row, count_);
-      tile::scatter(data_of<char>(out_) + at.offsets[0] * item, raw, item, out_stride_, count_);
+      if (store_) store_(out_stride_ == 1 ? to : raw, row, count_);
+      if (!store_ || out_stride_ != 1) tile::scatter(to, raw, item, out_stride_, count_);
       at.next_outer(rows_, rows_.rank);
     }
   }

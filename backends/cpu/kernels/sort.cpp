@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "../constants.hpp"
@@ -96,7 +97,8 @@ template <class E> void insert_in_order(E* entries, int64_t count) {
 }
 
 template <class E>
-void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, bool is_into_spare);
+void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, bool is_into_spare,
+                    int64_t parts = 1);
 
 // Entries whose keys are in order but for the lowest `shift` bits: whole runs that look alike above are few and short, unless keys
 // lie in heaps.
@@ -136,10 +138,19 @@ template <class E> void sort_in_cache(E* entries, E* spare, int64_t count, uint6
   if (shift > 0) finish_order(entries, spare, count, shift);
 }
 
-// By the uppermost byte in which keys differ, and then each bin for itself, on all threads: keys spread evenly need one or two such
-// passes till bins stay in a cache. `is_into_spare`: where the result goes.
+// Calls f(part, begin, end) for parts of about the same size, which threads share.
+template <class F> void over_parts(int64_t count, int64_t parts, F f) {
+  parallel_for(parts, 1, [&](int64_t from, int64_t to) {
+    for (int64_t part = from; part < to; ++part)
+      f(part, count * part / parts, count * (part + 1) / parts);
+  });
+}
+
+// By the uppermost byte in which keys differ, in so many parts that threads share, and then each bin for itself, on all threads: keys
+// spread evenly need one or two such passes till bins stay in a cache. `is_into_spare`: where the result goes.
 template <class E>
-void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, bool is_into_spare) {
+void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, bool is_into_spare,
+                    int64_t parts) {
   if (count <= constants::cached_entries) {
     sort_in_cache(entries, spare, count, differing);
     if (is_into_spare) std::copy_n(entries, count, spare);
@@ -153,12 +164,25 @@ void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, boo
   const auto bin_of = [&](const E& entry) {
     return static_cast<int64_t>(entry.key >> shift) & (num_bins - 1);
   };
-  uint32_t ends[1 << constants::most_bin_bits];
-  std::fill_n(ends, num_bins, 0u);
-  for (int64_t i = 0; i < count; ++i) ++ends[bin_of(entries[i])];
+  // Of each part, where the next entry of each bin goes.
+  uint32_t of_one[1 << constants::most_bin_bits];
+  const std::unique_ptr<uint32_t[]> of_many(
+      parts > 1 ? new uint32_t[static_cast<size_t>(parts * num_bins)] : nullptr);
+  uint32_t* const next = of_many ? of_many.get() : of_one;
+  over_parts(count, parts, [&](int64_t part, int64_t begin, int64_t end) {
+    uint32_t* const counts = next + part * num_bins;
+    std::fill_n(counts, num_bins, 0u);
+    for (int64_t i = begin; i < end; ++i) ++counts[bin_of(entries[i])];
+  });
   uint32_t first = 0;
-  for (int64_t bin = 0; bin < num_bins; ++bin) first += std::exchange(ends[bin], first);
-  for (int64_t i = 0; i < count; ++i) spare[ends[bin_of(entries[i])]++] = entries[i];
+  for (int64_t bin = 0; bin < num_bins; ++bin)
+    for (int64_t part = 0; part < parts; ++part)
+      first += std::exchange(next[part * num_bins + bin], first);
+  over_parts(count, parts, [&](int64_t part, int64_t begin, int64_t end) {
+    uint32_t* const places = next + part * num_bins;
+    for (int64_t i = begin; i < end; ++i) spare[places[bin_of(entries[i])]++] = entries[i];
+  });
+  const uint32_t* const ends = next + (parts - 1) * num_bins;
   const int64_t grain = std::max<int64_t>(1, num_bins * constants::sorted_entries / count);
   parallel_for(num_bins, grain, [&](int64_t from, int64_t to) {
     for (int64_t bin = from; bin < to; ++bin) {
@@ -173,6 +197,11 @@ void sort_into_bins(E* entries, E* spare, int64_t count, uint64_t differing, boo
   });
 }
 
+// Parts of so many entries of one line; the order of the result does not depend on them.
+int64_t parts_of(int64_t count) {
+  return std::clamp<int64_t>(count / constants::entries_of_part, 1, 2 * num_threads());
+}
+
 // Sorts `count` entries by their keys; `spare` is as large. Returns where the result lies.
 template <class E> E* sort_entries(E* entries, E* spare, int64_t count) {
   if (count < constants::radix_entries) {
@@ -182,13 +211,19 @@ template <class E> E* sort_entries(E* entries, E* spare, int64_t count) {
     });
     return entries;
   }
-  decltype(E::key) differing = 0;
-  for (int64_t i = 1; i < count; ++i) differing |= entries[i].key ^ entries[0].key;
+  const int64_t parts = parts_of(count);
+  std::atomic<decltype(E::key)> all{0};
+  over_parts(count, parts, [&](int64_t, int64_t begin, int64_t end) {
+    decltype(E::key) differing = 0;
+    for (int64_t i = begin; i < end; ++i) differing |= entries[i].key ^ entries[0].key;
+    all |= differing;
+  });
+  const decltype(E::key) differing = all;
   if (num_differing_bytes(differing) <= constants::radix_bytes || count > int64_t{UINT32_MAX})
     return sort_by_bytes(entries, spare, count, differing);
   // Entries of bins that stay in a cache end where they lay: here after one such bin, or after as many again.
   const bool is_into_spare = count > constants::cached_entries;
-  sort_into_bins(entries, spare, count, differing, is_into_spare);
+  sort_into_bins(entries, spare, count, differing, is_into_spare, parts);
   return is_into_spare ? spare : entries;
 }
 
@@ -226,19 +261,23 @@ template <class T, class E>
 void sort_line(const T* from, T* values, int64_t* indices, const Line& line, E* scratch) {
   using Index = decltype(E::index);
   if (line.count <= constants::ranked_entries) return rank_line(from, values, indices, line);
-  for (int64_t i = 0; i < line.count; ++i)
-    scratch[i] = {line_key(from, i, line), static_cast<Index>(i)};
+  over_parts(line.count, parts_of(line.count), [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      scratch[i] = {line_key(from, i, line), static_cast<Index>(i)};
+  });
   const E* const sorted = sort_entries(scratch, scratch + line.count, line.count);
-  for (int64_t i = 0; i < line.kept; ++i) {
-    const auto index = static_cast<int64_t>(sorted[i].index);
-    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // not from everywhere
-      const auto key = static_cast<std::make_unsigned_t<T>>(sorted[i].key);
-      values[i * line.values_step] = integer_of(key, line.descending, T{});
-    } else {
-      values[i * line.values_step] = from[index * line.from_step];
+  over_parts(line.kept, parts_of(line.kept), [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto index = static_cast<int64_t>(sorted[i].index);
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // not from everywhere
+        const auto key = static_cast<std::make_unsigned_t<T>>(sorted[i].key);
+        values[i * line.values_step] = integer_of(key, line.descending, T{});
+      } else {
+        values[i * line.values_step] = from[index * line.from_step];
+      }
+      indices[i * line.indices_step] = index;
     }
-    indices[i * line.indices_step] = index;
-  }
+  });
 }
 
 template <class T, class E>

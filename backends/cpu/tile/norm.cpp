@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "tile/bf16-inl.hpp"
 #include "tile/norm.hpp"
 #include "tile/vector_math-inl.hpp"
 
@@ -116,23 +118,81 @@ double mean_square_around(const T* in, const T* next, int64_t count, double cent
          static_cast<double>(count);
 }
 
+// The result of a row whose statistics are known, from its elements.
+template <class T> class Normalized {
+ public:
+  Normalized(const NormRow& row, const T* in)
+      : in_(in), weight_(static_cast<const T*>(row.weight)), bias_(static_cast<const T*>(row.bias)),
+        shift_(hn::Set(NormLanes<T>(), static_cast<T>(row.mean))),
+        factor_(hn::Set(NormLanes<T>(), static_cast<T>(row.rstd))) {}
+
+  template <class Load> HWY_INLINE NormVector<T> operator()(int64_t i, Load load) const {
+    auto y = hn::Mul(hn::Sub(load(in_ + i), shift_), factor_);
+    if (weight_ != nullptr) y = hn::Mul(y, load(weight_ + i));
+    return bias_ != nullptr ? hn::Add(y, load(bias_ + i)) : y;
+  }
+
+ private:
+  const T *in_, *weight_, *bias_;
+  NormVector<T> shift_, factor_;
+};
+
 template <class T> void norm(NormRow& row) {
-  const NormLanes<T> d;
   const T* in = static_cast<const T*>(row.in);
   const T* next = static_cast<const T*>(row.next);
-  const T* weight = static_cast<const T*>(row.weight);
-  const T* bias = static_cast<const T*>(row.bias);
   row.mean = row.has_mean ? mean_of(in, next, row.count) : 0;
   const double variance =
       mean_square_around(in, row.has_mean ? nullptr : next, row.count, row.mean);
   row.rstd = 1 / std::sqrt(variance + row.eps);
-  const auto shift = hn::Set(d, static_cast<T>(row.mean));
-  const auto factor = hn::Set(d, static_cast<T>(row.rstd));
-  write_row(static_cast<T*>(row.out), row.count, row.streams, [&](int64_t i, auto load) HWY_ATTR {
-    auto y = hn::Mul(hn::Sub(load(in + i), shift), factor);
-    if (weight != nullptr) y = hn::Mul(y, load(weight + i));
-    return bias != nullptr ? hn::Add(y, load(bias + i)) : y;
-  });
+  const Normalized<T> result(row, in);
+  write_row(static_cast<T*>(row.out), row.count, row.streams,
+            [&](int64_t i, auto load) HWY_ATTR { return result(i, load); });
+}
+
+HWY_INLINE NormVector<float> widened(const uint16_t* from, WholeVector<float>) {
+  return bf16::load(from);
+}
+HWY_INLINE NormVector<float> widened(const uint16_t* from, PartOfVector<float> part) {
+  uint16_t whole[hn::MaxLanes(NormLanes<float>())] = {};
+  std::memcpy(whole, from, part.size * sizeof *from);
+  return bf16::load(whole);
+}
+HWY_INLINE void put(NormVector<float> value, float* to, WholeVector<float>) {
+  hn::StoreU(value, NormLanes<float>(), to);
+}
+HWY_INLINE void put(NormVector<float> value, float* to, PartOfVector<float> part) {
+  store_part(value, NormLanes<float>(), to, part.size);
+}
+
+// Converted while the first sum is taken, and back while the result is made.
+void norm_of_bf16(NormRow& row) {
+  const auto* in = static_cast<const uint16_t*>(row.in);
+  const auto* next = static_cast<const uint16_t*>(row.next);
+  auto* const wide = static_cast<float*>(row.scratch);
+  const double first =
+      totals_of<1, float>(row.count,
+                          [&](int64_t i, auto load, NormVector<float>* sums) HWY_ATTR {
+                            fetch(next, i);
+                            const auto x = widened(in + i, load);
+                            put(x, wide + i, load);
+                            sums[0] =
+                                row.has_mean ? hn::Add(sums[0], x) : hn::MulAdd(x, x, sums[0]);
+                          })[0] /
+      static_cast<double>(row.count);
+  row.mean = row.has_mean ? first : 0;
+  const double variance =
+      row.has_mean ? mean_square_around<float>(wide, nullptr, row.count, first) : first;
+  row.rstd = 1 / std::sqrt(variance + row.eps);
+  const Normalized<float> result(row, wide);
+  auto* to = static_cast<uint16_t*>(row.out);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(NormLanes<float>()));
+  int64_t i = 0;
+  for (; i + lanes <= row.count; i += lanes) bf16::store(result(i, WholeVector<float>()), to + i);
+  if (i == row.count) return;
+  const auto rest = static_cast<size_t>(row.count - i);
+  uint16_t last[hn::MaxLanes(NormLanes<float>())];
+  bf16::store(result(i, PartOfVector<float>{rest}), last);
+  std::memcpy(to + i, last, rest * sizeof *to);
 }
 
 // rstd * (g - mean of g - x * mean of (g * x)) with g = grad * weight and x the normalized row.
@@ -227,6 +287,9 @@ void norm_row_f32(NormRow& row) {
 void norm_row_f64(NormRow& row) {
   norm<double>(row);
 }
+void norm_row_bf16(NormRow& row) {
+  norm_of_bf16(row);
+}
 void norm_back_row_f32(const NormBackRow& row) {
   norm_back<float>(row);
 }
@@ -252,6 +315,7 @@ HWY_EXPORT(affine_row_f32);
 HWY_EXPORT(affine_row_f64);
 HWY_EXPORT(norm_row_f32);
 HWY_EXPORT(norm_row_f64);
+HWY_EXPORT(norm_row_bf16);
 HWY_EXPORT(norm_back_row_f32);
 HWY_EXPORT(norm_back_row_f64);
 HWY_EXPORT(norm_weight_row_f32);
@@ -274,6 +338,9 @@ void norm_f32(NormRow& row) {
 }
 void norm_f64(NormRow& row) {
   HWY_DYNAMIC_DISPATCH(norm_row_f64)(row);
+}
+void norm_bf16(NormRow& row) {
+  HWY_DYNAMIC_DISPATCH(norm_row_bf16)(row);
 }
 void norm_back_f32(const NormBackRow& row) {
   HWY_DYNAMIC_DISPATCH(norm_back_row_f32)(row);

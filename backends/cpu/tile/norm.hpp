@@ -13,12 +13,15 @@ struct NormRow {
   const void* bias;  // either may be NULL
   int64_t count;
   double eps;
-  bool has_mean;      // layer_norm
-  bool streams;       // writes past the caches; the caller ends with finish_streaming()
-  double mean, rstd;  // of the row: results
+  bool has_mean;            // layer_norm
+  bool streams;             // writes past the caches; the caller ends with finish_streaming()
+  double mean, rstd;        // of the row: results
+  void* scratch = nullptr;  // for `count` numbers of f32, of rows of bf16 alone
 };
 void norm_f32(NormRow& row);
 void norm_f64(NormRow& row);
+// Of bf16, with weight and bias in f32.
+void norm_bf16(NormRow& row);
 
 // The gradient by the row.
 struct NormBackRow {
