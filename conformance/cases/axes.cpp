@@ -131,10 +131,6 @@ int tensor_arguments(const Operator& op) {
   return count;
 }
 
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
-  return std::ranges::find(list, text) != list.end();
-}
-
 bool converts(const Operator& op) {
   return op.kind == BP_KIND_COPY && op.schema->find("dtype") >= 0;
 }

@@ -2,6 +2,7 @@
 // axes in which all pairs, or triples, of their values come up.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -69,7 +70,9 @@ bool gives_the_same_again(const Operator& op);
 bool repeats_elements(std::string_view layouts);
 // How many tensors the row takes; lists count as two.
 int tensor_arguments(const Operator& op);
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list);
+inline bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
+  return std::ranges::find(list, text) != list.end();
+}
 // Does it give what its arguments hold in another dtype that it is told?
 bool converts(const Operator& op);
 

@@ -2,7 +2,6 @@
 #include "cases/case.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include <backplane/dispatcher/call.hpp>
@@ -31,11 +30,6 @@ namespace {
 }
 
 constexpr std::string_view lane_names[] = {"direct", "core", "probe"};
-
-template <class T> bool read_all_as(std::string_view text, T& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 // Takes what is before the separator, which must be there.
 std::string take_until(std::string_view name, std::string_view& rest, char separator,

@@ -3,7 +3,6 @@
 #include "cases/kernels.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 
 #include <backplane/tensor/error.hpp>
@@ -12,6 +11,7 @@
 #include "cases/axes.hpp"
 #include "cases/special_cases.hpp"
 #include "inputs/values.hpp"
+#include "judge/calls.hpp"
 
 namespace bp::conform {
 namespace {
@@ -75,17 +75,10 @@ bool strides_agree(const Declaration& kernel, const std::vector<bp_value>& args,
 struct SeenCall {
   explicit SeenCall(const DirectProblem& call) {
     for (const Laid& laid : call.problem.tensors) show(laid);
-    for (const Argument& argument : call.problem.arguments) {
-      bp_value& value = args.emplace_back(argument.value);
-      if (value.tag == BP_TENSOR) {
-        value.u.tensor = seen(argument.tensors[0]);
-      } else if (value.tag == BP_TENSOR_LIST) {
-        std::vector<const bp_tensor*>& list = lists.emplace_back();
-        for (const int tensor : argument.tensors) list.push_back(seen(tensor));
-        value.u.ptr = list.data();
-        value.aux = static_cast<std::uint32_t>(list.size());
-      }
-    }
+    for (const Argument& argument : call.problem.arguments)
+      args.push_back(shown_value(argument, lists, [&](int place) {
+        return &tensors[static_cast<std::size_t>(place)].abi;
+      }));
     for (const Laid& laid : call.outputs) outputs.push_back(show(laid));
   }
 
@@ -95,10 +88,9 @@ struct SeenCall {
                     tensors.emplace_back());
     return &tensors.back().abi;
   }
-  const bp_tensor* seen(int tensor) const { return &tensors[static_cast<std::size_t>(tensor)].abi; }
 
   std::deque<TensorImpl> tensors;
-  std::deque<std::vector<const bp_tensor*>> lists;
+  TensorLists lists;
   std::vector<bp_value> args;
   std::vector<const bp_tensor*> outputs;
 };
@@ -186,9 +178,7 @@ int place_of_kernel(const Case& one, const Subject& subject) {
   const std::string_view form = one.form;
   if (!form.starts_with(form_of_kernel)) return -1;
   int wanted = 0;
-  const std::string_view number = form.substr(form_of_kernel.size());
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), wanted);
-  if (error != std::errc() || end != number.data() + number.size()) return -1;
+  if (!read_all_as(form.substr(form_of_kernel.size()), wanted)) return -1;
   for (std::size_t place = 0; place < subject.kernels.size(); ++place)
     if (subject.kernels[place].op == one.op && --wanted == 0) return static_cast<int>(place);
   return -1;

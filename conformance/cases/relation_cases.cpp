@@ -182,11 +182,6 @@ void add_round_trips(const RowCases& row) {
 
 }  // namespace
 
-bool is_relation(std::string_view form) {
-  return form == "forms" || form == "layouts" || form == "batch" || form == "joined" ||
-         form == "round_trip";
-}
-
 void add_relations(const RowCases& row, std::uint64_t seed) {
   const Operator& op = row.op;
   add_round_trips(row);

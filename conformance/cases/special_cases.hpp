@@ -33,7 +33,9 @@ void add_deciding_cases(const RowCases& row);
 
 // What has to hold between several calls. `seed`: of the cases, whose values decide with it.
 void add_relations(const RowCases& row, std::uint64_t seed);
-bool is_relation(std::string_view form);
+inline bool is_relation(std::string_view form) {
+  return is_one_of(form, {"forms", "layouts", "batch", "joined", "round_trip"});
+}
 
 // What the plugin's kernels get.
 void add_direct_cases(const RowCases& row, const Subject& subject);

@@ -28,9 +28,7 @@ Laid clone_tensor(const Tensor& tensor) {
   laid.shape = tensor.shape().to_vector();
   laid.strides = tensor.strides().to_vector();
   laid.offset = tensor.storage_offset();
-  std::int64_t elements = laid.offset + 1;
-  for (std::size_t i = 0; i < laid.shape.size(); ++i)
-    elements += std::max<std::int64_t>(laid.shape[i] - 1, 0) * laid.strides[i];
+  const std::int64_t elements = laid.offset + reach_of(laid.shape, laid.strides);
   laid.storage.resize(static_cast<std::size_t>(elements) * tensor.itemsize());
   if (tensor.numel() == 0) return laid;
   copy_to_host_memory(make_view(tensor, {elements}, {1}, 0), laid.storage.data());

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include <backplane/abi.h>
 #include <backplane/dispatcher/operator_source.hpp>
@@ -75,15 +76,14 @@ Sizes strides_for(const Sizes& shape, std::string_view layout, Dtype dtype) {
   return strides;
 }
 
-// One past the last element that is touched, relative to the first.
+}  // namespace
+
 std::int64_t reach_of(const Sizes& shape, const Sizes& strides) {
   std::int64_t reach = 1;
   for (std::size_t i = 0; i < shape.size(); ++i)
     reach += std::max<std::int64_t>(shape[i] - 1, 0) * strides[i];
   return reach;
 }
-
-}  // namespace
 
 bool is_layout_name(std::string_view name) {
   return std::ranges::find(names_of_layouts, name) != names_of_layouts.end();
@@ -148,22 +148,27 @@ std::uint32_t layout_flags(const Laid& laid) {
   return impl.abi.flags;
 }
 
+void for_each_place(IntList shape, IntList strides,
+                    const std::function<void(std::int64_t place)>& visit) {
+  std::int64_t at[max_rank] = {}, place = 0;
+  if (std::ranges::find(shape, 0) != shape.end()) return;
+  for (std::size_t d = 1; d != 0;) {
+    visit(place);
+    for (d = shape.size(); d != 0; --d) {
+      place += strides[d - 1];
+      if (++at[d - 1] < shape[d - 1]) break;
+      place -= strides[d - 1] * std::exchange(at[d - 1], 0);
+    }
+  }
+}
+
 namespace {
 
 // Calls `visit` for each element in row-major order with its number and its place, in elements.
 template <class Visit> void walk_elements(const Laid& laid, Visit&& visit) {
-  const std::int64_t count = numel_of(laid.shape);
-  Sizes at(laid.shape.size(), 0);
-  std::int64_t place = laid.offset;
-  for (std::int64_t i = 0; i < count; ++i) {
-    visit(i, place);
-    for (std::size_t d = at.size(); d-- > 0;) {
-      place += laid.strides[d];
-      if (++at[d] < laid.shape[d]) break;
-      place -= laid.strides[d] * laid.shape[d];
-      at[d] = 0;
-    }
-  }
+  for_each_place(laid.shape, laid.strides, [&, i = std::int64_t{0}](std::int64_t place) mutable {
+    visit(i++, laid.offset + place);
+  });
 }
 
 }  // namespace
@@ -316,15 +321,15 @@ void drop_unused(Problem& problem) {
     for (int& tensor : argument.tensors) tensor = number[static_cast<std::size_t>(tensor)];
 }
 
+}  // namespace
+
 void find_outputs(Problem& problem) {
-  if (!has_rule(*problem.op) || (problem.op->flags & BP_OP_SHAPE_DATA)) return;
+  if (!problem.op->infer || (problem.op->flags & BP_OP_SHAPE_DATA)) return;
   InferredCall call;
   infer_call(problem, call);
   for (std::size_t i = 0; i < count_results(problem); ++i)
     problem.outputs.push_back(call.inferred.outputs[i]);
 }
-
-}  // namespace
 
 std::vector<int> listed(const Argument& argument) {
   std::vector<int> all = argument.tensors;
@@ -449,7 +454,7 @@ void take_shapes_from_values(const Problem& problem, Problem& out) {
 bool canonical(const Problem& problem, Problem& out) {
   const Operator& op = *problem.op;
   // Nobody but the core tells what a kernel wrote into its arguments from what it must not touch.
-  if (!has_rule(op) || op.is_view() || op.mutates) return false;
+  if (!op.infer || op.is_view() || op.mutates) return false;
   const bool reads_values = (op.flags & BP_OP_SHAPE_DATA) != 0;
   InferredCall call;
   infer_call(problem, call);

@@ -2,6 +2,7 @@
 // problem in the making: arguments with shapes first, then memory and values.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <backplane/dispatcher/operator.hpp>
+#include <backplane/tensor/shape.hpp>
 #include <backplane/tensor/tensor.hpp>
 
 #include "cases/case.hpp"
@@ -52,6 +54,12 @@ std::uint32_t layout_flags(const Laid& laid);
 
 std::int64_t numel_of(const Sizes& shape);
 Sizes row_major_strides(const Sizes& shape);
+// One past the last element that is touched, relative to the first.
+std::int64_t reach_of(const Sizes& shape, const Sizes& strides);
+
+// Calls `visit` with the place of each element, in elements from the first, in row-major order.
+void for_each_place(IntList shape, IntList strides,
+                    const std::function<void(std::int64_t place)>& visit);
 
 // Calls `make` for each element in row-major order with its number and its address; of several that share a
 // place the last one stays. Of a sparse tensor the storage holds the elements alone.
@@ -91,6 +99,9 @@ struct Problem {
   std::vector<std::shared_ptr<const void>> kept_;
 };
 
+// Finds the outputs by the row's rule (composite rows and views have none); throws what the rule throws.
+void find_outputs(Problem& problem);
+
 // Its numbers are compared with such as stand for something (a target of 1 or -1): a step away says something else.
 bool names_something(const Problem& problem, std::size_t tensor);
 
@@ -129,6 +140,11 @@ void plan_from_sample(const Case& one, std::uint64_t draw, PlannedProblem& plan)
 
 // The parts of a text between separators; "" has one part, the empty one.
 std::vector<std::string> split_text(std::string_view text, char separator);
+// False unless the whole text is such a number.
+template <class T> bool read_all_as(std::string_view text, T& out, auto... base) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, base...);
+  return error == std::errc() && end == text.data() + text.size();
+}
 // "2x3" or ""; false for anything else.
 bool read_sizes(std::string_view text, Sizes& out);
 

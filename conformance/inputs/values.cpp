@@ -12,18 +12,7 @@
 #include "inputs/problem.hpp"
 
 namespace bp::conform {
-double FloatingFormat::unit_roundoff() const {
-  return std::ldexp(1.0, -digits);
-}
-double FloatingFormat::smallest_normal() const {
-  return std::ldexp(1.0, lowest_exponent);
-}
-double FloatingFormat::smallest() const {
-  return std::ldexp(1.0, lowest_exponent - digits + 1);
-}
-double FloatingFormat::overflow() const {
-  return highest_exponent >= 1023 ? HUGE_VAL : std::ldexp(1.0, highest_exponent + 1);
-}
+
 double FloatingFormat::ulp(double value) const {
   if (!std::isfinite(value) || value == 0) return smallest();
   const int exponent = std::clamp(std::ilogb(value), lowest_exponent, highest_exponent);

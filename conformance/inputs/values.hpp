@@ -2,6 +2,7 @@
 // elements of an argument are, by a name, a seed and the element's place.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -18,10 +19,12 @@ struct FloatingFormat {
   int highest_exponent = 0;  // the largest numbers are below 2^(highest_exponent + 1)
 
   int fraction_digits() const { return digits - 1; }
-  double unit_roundoff() const;  // half a unit in the last place of 1
-  double smallest_normal() const;
-  double smallest() const;         // the smallest above 0
-  double overflow() const;         // the power of two behind the largest
+  // Half a unit in the last place of 1.
+  double unit_roundoff() const { return std::ldexp(1.0, -digits); }
+  double smallest_normal() const { return std::ldexp(1.0, lowest_exponent); }
+  // The smallest above 0, and the power of two behind the largest.
+  double smallest() const { return std::ldexp(1.0, lowest_exponent - digits + 1); }
+  double overflow() const { return std::ldexp(1.0, highest_exponent + 1); }
   double ulp(double value) const;  // the distance of neighbours where `value` lies
 };
 FloatingFormat format_of(Dtype dtype);

@@ -30,6 +30,10 @@ bool rule_reads_values(const Problem& problem) {
   return (problem.op->flags & BP_OP_SHAPE_DATA) != 0;
 }
 
+auto abi_in(const std::vector<Tensor>& tensors) {
+  return [&](int place) { return &tensors[static_cast<std::size_t>(place)].impl()->abi; };
+}
+
 void fill_arguments(const Problem& problem, InferredCall& out) {
   Operator& op = *problem.op;
   const bool reads = rule_reads_values(problem);
@@ -41,9 +45,7 @@ void fill_arguments(const Problem& problem, InferredCall& out) {
   for (std::size_t i = 0; i < problem.arguments.size(); ++i) {
     const Argument& argument = problem.arguments[i];
     bp_value& value = out.args[i];
-    value = argument.value;
-    if (value.tag == BP_TENSOR || value.tag == BP_TENSOR_LIST)
-      value = tensor_value(argument, out.tensors, out.lists);
+    value = shown_value(argument, out.lists, abi_in(out.tensors));
     if (op.schema->arguments[i].type == ArgumentType::real && value.tag == BP_INT)
       value = Scalar(static_cast<double>(value.u.i)).value();
   }
@@ -99,6 +101,7 @@ bp_value absolute(bp_value value) {
 
 bp_value edited(bp_value value, const SchemaArgument& argument, const CallOptions& options,
                 bool makes_tensors) {
+  if (value.tag == BP_TENSOR || value.tag == BP_TENSOR_LIST) return value;
   if (argument.type == ArgumentType::device) return value_of(oracle());
   if (argument.type == ArgumentType::dtype && options.dtype) {
     const bool is_floating = value.tag == BP_DTYPE && has_fractions(static_cast<Dtype>(value.u.i));
@@ -115,18 +118,13 @@ bp_value edited(bp_value value, const SchemaArgument& argument, const CallOption
 
 }  // namespace
 
-bp_value tensor_value(const Argument& argument, const std::vector<Tensor>& tensors,
-                      TensorLists& lists) {
-  const auto abi_of = [&](int place) {
-    return place < 0 ? nullptr : &tensors[static_cast<std::size_t>(place)].impl()->abi;
-  };
+bp_value shown_value(const Argument& argument, TensorLists& lists,
+                     const std::function<const bp_tensor*(int place)>& abi_of) {
   bp_value value = argument.value;
-  if (value.tag == BP_TENSOR) {
-    value.u.tensor = abi_of(argument.tensors[0]);
-    return value;
-  }
+  if (value.tag == BP_TENSOR) value.u.tensor = abi_of(argument.tensors[0]);
+  if (value.tag != BP_TENSOR_LIST) return value;
   std::vector<const bp_tensor*>& list = lists.emplace_back();
-  for (const int place : listed(argument)) list.push_back(abi_of(place));
+  for (const int place : listed(argument)) list.push_back(place < 0 ? nullptr : abi_of(place));
   value.aux = static_cast<std::uint32_t>(list.size());
   value.u.ptr = list.data();
   return value;
@@ -174,13 +172,9 @@ std::vector<Tensor> call_row(const Problem& problem, const std::vector<Tensor>& 
   for (std::size_t i = 0; i < op.schema->arguments.size(); ++i) {
     const SchemaArgument& argument = op.schema->arguments[i];
     const bool is_given = i < problem.arguments.size();
-    const std::uint32_t tag = is_given ? problem.arguments[i].value.tag : BP_NONE;
-    if (tag == BP_TENSOR || tag == BP_TENSOR_LIST) {
-      values.push_back(tensor_value(problem.arguments[i], tensors, lists));
-    } else {
-      const bp_value value = is_given ? problem.arguments[i].value : argument.default_value;
-      values.push_back(edited(value, argument, options, problem.tensors.empty()));
-    }
+    const bp_value value = is_given ? shown_value(problem.arguments[i], lists, abi_in(tensors))
+                                    : argument.default_value;
+    values.push_back(edited(value, argument, options, problem.tensors.empty()));
   }
   std::unique_lock<std::mutex> drawing;
   if (op.draws != Draws::never) {
@@ -302,15 +296,6 @@ bool is_converted(const Problem& problem, std::size_t t) {
   return false;
 }
 
-bool shares_places(const Laid& laid) {
-  std::int64_t elements = 1, places = 1;
-  for (std::size_t d = 0; d < laid.shape.size(); ++d) {
-    elements *= laid.shape[d];
-    places += (laid.shape[d] - 1) * laid.strides[d];
-  }
-  return elements > places;
-}
-
 std::vector<Tensor> wide_inputs(const Problem& problem, std::optional<Dtype> through) {
   std::vector<Tensor> inputs;
   for (std::size_t t = 0; t < problem.tensors.size(); ++t)
@@ -337,7 +322,8 @@ std::vector<Tensor> changed_inputs(const Problem& problem, std::optional<Dtype> 
   std::vector<Tensor> fresh = wide_inputs(problem, through);
   for (std::size_t t = 0; t < fresh.size(); ++t) {
     // Elements that share a place are rounded each for itself: a mean of equal numbers need not be that number.
-    if (shares_places(problem.tensors[t])) fresh[t] = contiguous(fresh[t]);
+    const Laid& laid = problem.tensors[t];
+    if (numel_of(laid.shape) > reach_of(laid.shape, laid.strides)) fresh[t] = contiguous(fresh[t]);
     if (!names_something(problem, t)) change_elements(fresh[t], t, change);
   }
   return fresh;

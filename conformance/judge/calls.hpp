@@ -22,9 +22,9 @@ namespace bp::conform {
 
 // What values of lists of tensors point to.
 using TensorLists = std::deque<std::vector<const bp_tensor*>>;
-// The value of an argument that is a tensor or a list of them.
-bp_value tensor_value(const Argument& argument, const std::vector<Tensor>& tensors,
-                      TensorLists& lists);
+// The argument's value, which `abi_of` gives the tensors at their positions.
+bp_value shown_value(const Argument& argument, TensorLists& lists,
+                     const std::function<const bp_tensor*(int place)>& abi_of);
 
 struct InferredCall {
   // One for each of the problem's, without memory unless the rule reads values.
@@ -36,10 +36,6 @@ struct InferredCall {
   int position_of(const bp_tensor* tensor) const;
 };
 
-// Does the row have a rule (composite rows and views have none)?
-inline bool has_rule(const Operator& op) {
-  return op.infer != nullptr;
-}
 // How many results the call has; of one that must be refused, as many as the schema names.
 std::size_t count_results(const Problem& problem);
 // Throws what the rule throws.

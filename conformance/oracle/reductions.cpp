@@ -14,15 +14,16 @@ namespace {
 using Dims = std::optional<bp::Ints>;
 constexpr Real infinity = std::numeric_limits<Real>::infinity();
 
-// Joins the elements of each group, in row-major order, beginning with `start`.
-template <class T, class Join>
-std::vector<T> reduced(const std::vector<T>& values, const Groups& groups, T start, Join join) {
-  std::vector<T> results(static_cast<std::size_t>(groups.count), start);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    T& result = at(results, groups.of[i]);
-    result = join(result, values[i]);
-  }
-  return results;
+// Gives what `one` makes of the elements of each group, in row-major order.
+template <class T> bp::Status reduce(bp::In a, const Dims& dim, bp::Out out, auto one) {
+  const Groups groups = groups_of(a.shape(), dim);
+  std::vector<std::vector<T>> lists(static_cast<std::size_t>(groups.count));
+  const std::vector<T> values = read<T>(a);
+  for (std::size_t i = 0; i < values.size(); ++i) at(lists, groups.of[i]).push_back(values[i]);
+  std::vector<T> results;
+  for (const std::vector<T>& list : lists) results.push_back(one(list));
+  write(out, results);
+  return bp::ok;
 }
 
 struct Times {
@@ -32,43 +33,43 @@ struct Times {
 // In the class of numbers that the dtype is computed in.
 template <class Join, int start>
 bp::Status sum(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
-  const Groups groups = groups_of(a.shape(), dim);
-  in_class_of(out.dtype(), [&](auto zero) {
+  return in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    write(out, reduced(read<T>(a), groups, static_cast<T>(start), Join()));
+    return reduce<T>(a, dim, out, [](const std::vector<T>& list) {
+      return std::accumulate(list.begin(), list.end(), static_cast<T>(start), Join());
+    });
   });
-  return bp::ok;
 }
 
 bp::Status mean(bp::Stream, bp::In a, Dims dim, bool, std::optional<bp::Dtype>, bp::Out out) {
-  const Groups groups = groups_of(a.shape(), dim);
-  const Real count = Real(a.numel()) / Real(groups.count);
-  in_class_of(out.dtype(), [&](auto zero) {
+  return in_class_of(out.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    std::vector<T> sums = reduced(read<T>(a), groups, T(), std::plus<>());
-    if constexpr (!std::is_same_v<T, Word>)
-      for (T& value : sums) value /= count;
-    write(out, sums);
+    return reduce<T>(a, dim, out, [](const std::vector<T>& list) {
+      T sum = std::accumulate(list.begin(), list.end(), T());
+      if constexpr (!std::is_same_v<T, Word>) sum /= Real(list.size());
+      return sum;
+    });
   });
-  return bp::ok;
 }
 
 // Long double holds every integer of 64 bits exactly.
 template <bool largest> bp::Status extreme(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  const auto join = [](Real x, Real y) {
-    if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<Real>::quiet_NaN();
-    return largest ? std::max(x, y) : std::min(x, y);
-  };
-  const Real start = largest ? -infinity : infinity;
-  write(out, reduced(read<Real>(a), groups_of(a.shape(), dim), start, join));
-  return bp::ok;
+  return reduce<Real>(a, dim, out, [](const std::vector<Real>& list) {
+    Real found = largest ? -infinity : infinity;
+    for (const Real x : list)
+      if (std::isnan(x) || std::isnan(found))
+        found = std::numeric_limits<Real>::quiet_NaN();
+      else
+        found = largest ? std::max(found, x) : std::min(found, x);
+    return found;
+  });
 }
 
 template <class Join, int start>
 bp::Status truth(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  write(out, reduced(read<Word>(a), groups_of(a.shape(), dim), Word{start},
-                     [](Word x, Word y) { return Word{Join()(x != 0, y != 0)}; }));
-  return bp::ok;
+  return reduce<Word>(a, dim, out, [](const std::vector<Word>& list) {
+    return Word{std::accumulate(list.begin(), list.end(), start != 0, Join())};
+  });
 }
 
 // Is x a better answer than the best so far? NaN is the best; of equal ones the first stays.
@@ -110,18 +111,6 @@ bp::Status scan(bp::Stream, bp::In a, Index dim, std::optional<bp::Dtype>, bp::O
 }
 // ---- Statistics
 
-// Gives what `one` makes of the elements of each group, in row-major order.
-template <class Reduce> bp::Status reduce(bp::In a, const Dims& dim, bp::Out out, Reduce one) {
-  const Groups groups = groups_of(a.shape(), dim);
-  std::vector<std::vector<Real>> lists(static_cast<std::size_t>(groups.count));
-  const std::vector<Real> values = read<Real>(a);
-  for (std::size_t i = 0; i < values.size(); ++i) at(lists, groups.of[i]).push_back(values[i]);
-  std::vector<Real> results;
-  for (const std::vector<Real>& list : lists) results.push_back(one(list));
-  write(out, results);
-  return bp::ok;
-}
-
 Real sum_of(const std::vector<Real>& values) {
   return std::accumulate(values.begin(), values.end(), Real(0));
 }
@@ -136,7 +125,7 @@ Real variance_of(const std::vector<Real>& values, double correction) {
 
 template <bool takes_root>
 bp::Status var(bp::Stream, bp::In a, Dims dim, bp::Scalar correction, bool, bp::Out out) {
-  return reduce(a, dim, out, [less = correction.to_double()](const auto& list) {
+  return reduce<Real>(a, dim, out, [less = correction.to_double()](const auto& list) {
     const Real variance = variance_of(list, less);
     return takes_root ? std::sqrt(variance) : variance;
   });
@@ -157,7 +146,7 @@ Real logsumexp_of(const std::vector<Real>& values) {
 }
 
 bp::Status logsumexp(bp::Stream, bp::In a, Dims dim, bool, bp::Out out) {
-  return reduce(a, dim, out, logsumexp_of);
+  return reduce<Real>(a, dim, out, logsumexp_of);
 }
 
 Real norm_of(const std::vector<Real>& values, Real p) {
@@ -175,7 +164,7 @@ Real norm_of(const std::vector<Real>& values, Real p) {
 }
 
 bp::Status norm(bp::Stream, bp::In a, double p, Dims dim, bool, bp::Out out) {
-  return reduce(a, dim, out, [=](const auto& list) { return norm_of(list, p); });
+  return reduce<Real>(a, dim, out, [=](const auto& list) { return norm_of(list, p); });
 }
 
 // Gives each line along `dim` what `one` makes of it.

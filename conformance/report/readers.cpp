@@ -4,8 +4,6 @@
 #include <map>
 #include <set>
 
-#include <backplane/samples/row_facts.hpp>
-
 #include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"
@@ -13,21 +11,11 @@
 #include "runner/commands.hpp"
 
 namespace bp::conform {
-const std::vector<Model>& models() {
-  static const std::vector<Model> all = [] {
-    std::vector<Model> read;
-    for (const ModelRows& rows : model_rows())
-      read.push_back({rows.name, split_text(rows.inference, ' '), split_text(rows.training, ' ')});
-    return read;
-  }();
-  return all;
-}
-
-const Model& model_of(std::string_view name) {
+const ModelRows& model_of(std::string_view name) {
   std::string known;
-  for (const Model& model : models()) {
+  for (const ModelRows& model : model_rows()) {
     if (model.name == name) return model;
-    known += (known.empty() ? "" : ", ") + model.name;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", model.name);
   }
   refuse("gaps: model {} is unknown; known are {}", name, known);
 }
@@ -41,16 +29,16 @@ struct RankedGap {
 };
 
 std::vector<RankedGap> rank(const std::map<std::string, Gap>& gaps,
-                            const std::vector<const Model*>& chosen) {
+                            const std::vector<const ModelRows*>& chosen) {
   std::vector<RankedGap> ranked;
   for (const auto& [op, gap] : gaps) {
     if (gap.missing.run == 0) continue;
     RankedGap& one = ranked.emplace_back(RankedGap{op, &gap, {}});
-    for (const Model* model : chosen)
-      if (std::ranges::count(model->inference, op) != 0)
-        one.blocks.push_back(model->name);
-      else if (std::ranges::count(model->training, op) != 0)
-        one.blocks.push_back(model->name + " (training)");
+    for (const ModelRows* model : chosen)
+      if (std::ranges::count(split_text(model->inference, ' '), op) != 0)
+        one.blocks.emplace_back(model->name);
+      else if (std::ranges::count(split_text(model->training, ' '), op) != 0)
+        one.blocks.push_back(fmt::format("{} (training)", model->name));
   }
   std::ranges::stable_sort(ranked, std::greater(), [](const RankedGap& each) {
     return std::pair(each.blocks.size(), each.gap->missing.run);
@@ -58,11 +46,12 @@ std::vector<RankedGap> rank(const std::map<std::string, Gap>& gaps,
   return ranked;
 }
 
-void print_models(const std::map<std::string, Gap>& gaps, const std::vector<const Model*>& chosen) {
-  for (const Model* model : chosen) {
-    const auto missing_of = [&](const std::vector<std::string>& rows) {
+void print_models(const std::map<std::string, Gap>& gaps,
+                  const std::vector<const ModelRows*>& chosen) {
+  for (const ModelRows* model : chosen) {
+    const auto missing_of = [&](const char* rows) {
       std::vector<std::string> missing;
-      for (const std::string& row : rows) {
+      for (const std::string& row : split_text(rows, ' ')) {
         const auto found = gaps.find(row);
         if (found == gaps.end())
           missing.push_back(row + " (not run)");
@@ -83,10 +72,10 @@ void print_models(const std::map<std::string, Gap>& gaps, const std::vector<cons
 
 int show_gaps(const Options& options) {
   const Run run = read_journal(journal_of(options.files.at(0)));
-  std::vector<const Model*> chosen;
+  std::vector<const ModelRows*> chosen;
   for (const std::string& name : options.models) chosen.push_back(&model_of(name));
   if (chosen.empty())
-    for (const Model& model : models()) chosen.push_back(&model);
+    for (const ModelRows& model : model_rows()) chosen.push_back(&model);
   const auto gaps = gaps_of(run, /*counts_excused=*/false);
   fmt::print("{:<32}{:>8}{:>8}{:>8}{:>8}  {:<28} BLOCKS\n", "ROW", "CASES", "HOST", "UNSUPP.",
              "FAILED", "DTYPES");

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <backplane/samples/row_facts.hpp>
+
 #include "cases/derive.hpp"
 #include "runner/journal.hpp"
 
@@ -95,14 +97,7 @@ void write_badge(const Summary& summary, const std::string& path);
 // All of them into the folder of the journal, and the summary printed (not to null); the exit code.
 int write_reports(const std::string& folder, const std::string& waivers, std::FILE* to);
 
-// Which rows well-known models are made of: what a gap in them costs.
-struct Model {
-  std::string name;
-  std::vector<std::string> inference, training;  // rows; `training` is besides
-};
-
-const std::vector<Model>& models();
-// Throws bad_argument that lists the models there are.
-const Model& model_of(std::string_view name);
+// The rows of a well-known model: what a gap in them costs. Throws bad_argument that lists the models there are.
+const ModelRows& model_of(std::string_view name);
 
 }  // namespace bp::conform

@@ -2,7 +2,6 @@
 // --through, the tests of PyTorch and ONNX on a device.
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 #include <unordered_set>
 
+#include "inputs/problem.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"
 #include "report/files.hpp"
@@ -35,8 +35,7 @@ namespace {
 std::uint64_t parse_challenge(std::string text) {
   if (text.starts_with("0x")) text.erase(0, 2);
   std::uint64_t seed = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), seed, 16);
-  if (problem != std::errc() || end != text.data() + text.size())
+  if (!read_all_as(text, seed, 16))
     refuse("conform: --challenge {}: not a hexadecimal number of up to 16 digits", text);
   return seed;
 }

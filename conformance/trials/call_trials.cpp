@@ -360,12 +360,9 @@ class DirectTrial : public CallTrial {
 
 }  // namespace
 
-std::unique_ptr<Trial> make_core_trial(const Case& one, const Subject& subject) {
+std::unique_ptr<Trial> make_call_trial(const Case& one, const Subject& subject) {
+  if (one.lane == Lane::direct) return std::make_unique<DirectTrial>(one, subject);
   return std::make_unique<CoreTrial>(one, subject);
-}
-
-std::unique_ptr<Trial> make_direct_trial(const Case& one, const Subject& subject) {
-  return std::make_unique<DirectTrial>(one, subject);
 }
 
 }  // namespace bp::conform

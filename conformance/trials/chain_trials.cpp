@@ -210,15 +210,7 @@ class SameValuesTrial : public Chain {
   std::vector<Way> ways_;
 };
 
-}  // namespace
-
-std::unique_ptr<Trial> make_same_values_trial(const Case& one, const Subject& subject) {
-  return std::make_unique<SameValuesTrial>(one, subject);
-}
-
 // ---- Pieces of a call ("batch", "joined")
-
-namespace {
 
 // What is expected of a piece: that piece of what is expected of the whole, with its bounds.
 ExpectedTensor expected_of_part(const ExpectedTensor& whole, std::size_t dim, std::int64_t start,
@@ -336,15 +328,7 @@ class PartsTrial : public Chain {
   std::vector<Check> checks_;
 };
 
-}  // namespace
-
-std::unique_ptr<Trial> make_parts_trial(const Case& one, const Subject& subject) {
-  return std::make_unique<PartsTrial>(one, subject);
-}
-
 // ---- Round trips
-
-namespace {
 
 // The first element (part of a complex one) that differs, NaN being NaN, and what is below `zero_below` being 0 where a
 // plugin declares so; -1: none.
@@ -531,8 +515,11 @@ class RoundTripTrial : public Chain {
 
 }  // namespace
 
-std::unique_ptr<Trial> make_round_trip_trial(const Case& one, const Subject& subject) {
-  return std::make_unique<RoundTripTrial>(one, subject);
+std::unique_ptr<Trial> make_relation_trial(const Case& one, const Subject& subject) {
+  if (one.form == "round_trip") return std::make_unique<RoundTripTrial>(one, subject);
+  if (one.form == "batch" || one.form == "joined")
+    return std::make_unique<PartsTrial>(one, subject);
+  return std::make_unique<SameValuesTrial>(one, subject);
 }
 
 }  // namespace bp::conform

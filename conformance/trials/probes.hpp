@@ -155,6 +155,9 @@ template <bool Subject::*fact> bool has(const Subject& subject) {
 inline bool has_queues(const Subject& subject) {
   return subject.has_streams && !subject.synchronous();
 }
+template <bool Subject::*fact> bool has_queues_and(const Subject& subject) {
+  return subject.*fact && has_queues(subject);
+}
 inline bool has_events(const Subject& subject) {
   return subject.has_streams && subject.has_events;
 }

@@ -10,9 +10,7 @@ constexpr int looker = 51, idle_stream = 52, busy_gate = 70, awaited = 60;
 constexpr std::uint64_t busy_room = 30000, busy_large = 900000;
 constexpr int busy_gate_ms = 60, busy_work_ms = 30;
 
-bool may_be_busy(const Subject& subject) {
-  return has_queues(subject) && subject.has_events;
-}
+constexpr auto may_be_busy = has_queues_and<&Subject::has_events>;
 // Busy with copies, as many as take the device a while, or with a function of the host's that does not return; a stream
 // that was made, or the device's own, NULL.
 std::vector<std::string> ways_to_be_busy(const Subject& subject, int) {

@@ -39,12 +39,6 @@ void load_often(ProbePlan& plan, const char* step, double milliseconds, bool by_
            });
   plan.timeout_seconds = 120;
 }
-void unload(ProbePlan& plan) {
-  load_often(plan, "cycle", 4000, false);
-}
-void unload_by_core(ProbePlan& plan) {
-  load_often(plan, "core_cycle", 2000, true);
-}
 
 // Of older hosts.
 std::vector<std::string> older_skews() {
@@ -213,8 +207,8 @@ std::vector<ProbeFamily> load_families() {
            0,
            {{"lint", lint},
             {"exports", exports},
-            {"unload", unload},
-            {"unload_by_core", unload_by_core},
+            {"unload", [](ProbePlan& plan) { load_often(plan, "cycle", 4000, false); }},
+            {"unload_by_core", [](ProbePlan& plan) { load_often(plan, "core_cycle", 2000, true); }},
             {"abi", abi, {.find = kinds_of_host}},
             {"newer_call", newer_call, {.find = some_calls}},
             {"older_call", older_call, {.find = older_calls}},

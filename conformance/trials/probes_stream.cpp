@@ -126,10 +126,6 @@ void other_stream(ProbePlan& plan) {
 
 // ---- Order with what is not work of the device: functions of the host, and numbers that others raise
 
-template <bool Subject::*fact> bool has_queues_and(const Subject& subject) {
-  return subject.*fact && has_queues(subject);
-}
-
 constexpr std::uint64_t stage_room = 30000;
 
 Json step_of(const char* what, int object, int stream = 0) {

@@ -299,13 +299,14 @@ void together(ProbePlan& plan) {
 }  // namespace
 
 std::vector<ProbeFamily> stress_families() {
-  const auto hands_over = [](const Subject& each) { return has_queues(each) && each.has_events; };
   return {{"counters", 5, {{"allocations", count_allocations}, {"copies", count_copies}}},
           {"stress",
            5,
            {{"calls", stress_calls, {.find = small_calls}},
             {"streams", stress_streams, {.applies = has_queues, .find = streamed_calls}},
-            {"side_streams", side_streams, {.applies = hands_over, .find = handed_memory}},
+            {"side_streams",
+             side_streams,
+             {.applies = has_queues_and<&Subject::has_events>, .find = handed_memory}},
             {"rewritten", rewritten, {.find = repeating_calls}},
             {"host", refusing_host, {.find = one_dtype_calls}}}},
           {"together", 5, {{"with", together, {.find = other_plugins}}}}};

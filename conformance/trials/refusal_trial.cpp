@@ -19,25 +19,14 @@ bool is_bad_index(const Case& one) {
   return holds_bad_index(one.values);
 }
 
-// What the rule says of a call that is refused for its values; empty if it refuses the call itself.
-std::vector<OutputSpec> outputs_or_none(const Problem& problem) {
-  std::vector<OutputSpec> outputs;
-  if (!has_rule(*problem.op) || (problem.op->flags & BP_OP_SHAPE_DATA)) return outputs;
-  try {
-    InferredCall call;
-    infer_call(problem, call);
-    for (std::size_t i = 0; i < problem.op->schema->returns.size(); ++i)
-      outputs.push_back(call.inferred.outputs[i]);
-  } catch (const Error&) {
-    outputs.clear();
-  }
-  return outputs;
-}
-
 class RefusalTrial : public RowTrial {
  public:
   RefusalTrial(const Case& one, const Subject& subject) : RowTrial(one, subject) {
-    problem_.outputs = outputs_or_none(problem_);
+    try {
+      find_outputs(problem_);
+    } catch (const Error&) {
+      // The rule refuses the call itself, and not only its values.
+    }
     if (one.lane != Lane::direct) return;
     Case plain = one;
     plain.form = "call";

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "cases/axes.hpp"
 #include "cases/kernels.hpp"
+#include "cases/special_cases.hpp"
 #include "inputs/values.hpp"
 #include "refuse.hpp"
 
@@ -38,26 +40,21 @@ std::unique_ptr<Trial> make_trial(const Case& one, const Subject& subject) {
   if (one.form == "error") return make_refusal_trial(one, subject);
   if (one.form == "grad") return make_gradient_trial(one, subject);
   if (one.form == "repeat" || one.form == "threads") return make_repeat_trial(one, subject);
-  if (one.form == "forms" || one.form == "layouts") return make_same_values_trial(one, subject);
-  if (one.form == "batch" || one.form == "joined") return make_parts_trial(one, subject);
-  if (one.form == "round_trip") return make_round_trip_trial(one, subject);
-  if (one.form.starts_with(form_of_kernel) && one.lane == Lane::direct)
-    return make_direct_trial(one, subject);
-  if (one.form != "call" && one.form != "out" && one.form != "in_place" && one.form != "aliased" &&
-      one.form != "stream" && one.form != "recycled")
+  if (is_relation(one.form)) return make_relation_trial(one, subject);
+  const bool is_of_kernel = one.form.starts_with(form_of_kernel) && one.lane == Lane::direct;
+  if (!is_of_kernel &&
+      !is_one_of(one.form, {"call", "out", "in_place", "aliased", "stream", "recycled"}))
     refuse_case(one, "there is no form '" + one.form + "'");
-  return one.lane == Lane::direct ? make_direct_trial(one, subject) : make_core_trial(one, subject);
+  return make_call_trial(one, subject);
 }
 
 namespace {
 
-constexpr const char* rungs_by_rank[] = {"view",       "native", "legalized", "generated",
-                                         "decomposed", "host",   "none"};
-
-std::size_t rank_of(const std::string& rung) {
-  for (std::size_t i = 0; i < std::size(rungs_by_rank); ++i)
-    if (rung == rungs_by_rank[i]) return i;
-  return 0;
+std::size_t rank_of(std::string_view rung) {
+  static constexpr std::string_view ranks[] = {"view",       "native", "legalized", "generated",
+                                               "decomposed", "host",   "none"};
+  const auto* const found = std::ranges::find(ranks, rung);
+  return found == std::end(ranks) ? 0 : static_cast<std::size_t>(found - ranks);
 }
 
 }  // namespace

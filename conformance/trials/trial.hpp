@@ -158,13 +158,10 @@ class RowTrial : public Trial {
 };
 
 using MakeTrial = std::unique_ptr<Trial>(const Case& one, const Subject& subject);
-MakeTrial make_core_trial, make_direct_trial;  // a call: is its result right?
-MakeTrial make_refusal_trial;                  // a call that must be refused ("error")
-MakeTrial make_gradient_trial;                 // its derivative ("grad")
-MakeTrial
-    make_same_values_trial;       // the same values in another layout, or form ("layouts", "forms")
-MakeTrial make_parts_trial;       // its pieces ("batch", "joined")
-MakeTrial make_round_trip_trial;  // what undoes it, or makes the same ("round_trip")
-MakeTrial make_repeat_trial;      // the same call in other company ("repeat", "threads")
+MakeTrial make_call_trial;      // a call: is its result right?
+MakeTrial make_refusal_trial;   // a call that must be refused ("error")
+MakeTrial make_gradient_trial;  // its derivative ("grad")
+MakeTrial make_relation_trial;  // what holds between it and others (is_relation)
+MakeTrial make_repeat_trial;    // the same call in other company ("repeat", "threads")
 
 }  // namespace bp::conform

@@ -31,7 +31,7 @@ namespace {
 // Calls `f` with the offset of each element from the start of the storage's allocation, in row-major order.
 template <class F> void for_each_element(const Tensor& tensor, F&& f) {
   const bp_tensor& abi = tensor.impl()->abi;
-  for_each_place(abi, [&](std::int64_t place) {
+  for_each_place(tensor.shape(), tensor.strides(), [&](std::int64_t place) {
     f(abi.dl.byte_offset + static_cast<std::uint64_t>(place) * abi.itemsize);
   });
 }

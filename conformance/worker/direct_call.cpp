@@ -104,7 +104,8 @@ template <class F> void for_each_span(const DirectTensor& tensor, F&& f) {
   if (abi.numel == 0) return;
   if (abi.flags & BP_LAYOUT_DENSE)
     return f(tensor.offset, static_cast<std::uint64_t>(abi.numel) * abi.itemsize);
-  for_each_place(abi, [&](std::int64_t place) {
+  const auto rank = static_cast<std::size_t>(abi.dl.ndim);
+  for_each_place({abi.dl.shape, rank}, {abi.dl.strides, rank}, [&](std::int64_t place) {
     f(tensor.offset + static_cast<std::uint64_t>(place) * abi.itemsize, abi.itemsize);
   });
 }
@@ -136,14 +137,9 @@ bp_code add_workspace(DirectScope& scope, std::uint64_t bytes, std::uint64_t ali
 bp_code add_output(DirectScope& scope, DirectTensor& tensor, std::uint32_t ndim,
                    const std::int64_t* shape) {
   TensorImpl& impl = tensor.impl;
-  impl.abi.dl.ndim = static_cast<std::int32_t>(ndim);
-  std::int64_t stride = 1;
-  for (std::uint32_t d = ndim; d-- > 0;) {
-    impl.shape[d] = shape[d];
-    impl.strides[d] = stride;
-    stride *= std::max<std::int64_t>(shape[d], 1);
-  }
-  update_layout(impl);
+  const Sizes sizes(shape, shape + ndim);
+  describe_tensor(static_cast<Dtype>(impl.abi.dtype), sizes, row_major_strides(sizes),
+                  impl.abi.dl.byte_offset, impl);
   if (impl.abi.numel == 0) return BP_OK;
   auto made = std::make_unique<GuardedBlock>(scope.plugin, tensor.object, scope.poison);
   const bp_code code = made->allocate(

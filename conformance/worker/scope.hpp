@@ -9,7 +9,6 @@
 #include <string>
 
 #include <backplane/tensor/error.hpp>
-#include <backplane/tensor/shape.hpp>
 
 #include "cases/case.hpp"
 #include "protocol/script.hpp"
@@ -139,20 +138,6 @@ Json run_side_streams(DeviceRecord& record, const Json& step);
 inline constexpr int num_sent = 100;
 Json there_and_back(const std::function<void(const void* sent)>& write,
                     const std::function<void(void* came)>& read);
-
-// Calls `f` with the place of each element, in elements from the first, in row-major order.
-template <class F> void for_each_place(const bp_tensor& tensor, F&& f) {
-  std::int64_t at[max_rank] = {};
-  for (std::int64_t n = 0; n < tensor.numel; ++n) {
-    std::int64_t place = 0;
-    for (int d = 0; d < tensor.dl.ndim; ++d) place += at[d] * tensor.dl.strides[d];
-    f(place);
-    for (int d = tensor.dl.ndim - 1; d >= 0; --d) {
-      if (++at[d] < tensor.dl.shape[d]) break;
-      at[d] = 0;
-    }
-  }
-}
 
 // FNV-1a in words of 8 bytes.
 std::uint64_t hash_bytes(const void* data, std::size_t bytes);

@@ -42,27 +42,19 @@ void Zones::look(Watch& watch, const Json& entry, const Read& read) const {
   }
 }
 
-// The lowest that is free, so that the same calls get the same ones.
-HostPieces::Piece::Piece(HostPieces& owner, std::uint64_t bytes) : owner_(owner) {
-  if (bytes <= piece_bytes) {
-    const std::lock_guard lock(owner.mutex_);
-    if (const auto free = std::ranges::find(owner.slots_, false, &Slot::is_lent);
-        free != owner.slots_.end()) {
-      slot_ = &*free;
-      slot_->is_lent = true;
-      if (!slot_->memory) slot_->memory = std::make_unique<std::uint8_t[]>(piece_bytes);
-      data_ = slot_->memory.get();
-      return;
-    }
-  }
-  apart_.reset(new std::uint8_t[bytes]);
-  data_ = apart_.get();
-}
-
-HostPieces::Piece::~Piece() {
-  if (!slot_) return;
-  const std::lock_guard lock(owner_.mutex_);
-  slot_->is_lent = false;
+// The lowest that is free, so that the same calls get the same ones; memory of its own is a large piece's, and where too many
+// are lent.
+HostPieces::Piece HostPieces::lend(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto free = std::ranges::find(slots_, false, &Slot::is_lent);
+  if (bytes > piece_bytes || free == slots_.end())
+    return {new std::uint8_t[bytes], std::default_delete<std::uint8_t[]>()};
+  free->is_lent = true;
+  if (!free->memory) free->memory = std::make_unique<std::uint8_t[]>(piece_bytes);
+  return {free->memory.get(), [this, slot = &*free](std::uint8_t*) {
+            const std::lock_guard again(mutex_);
+            slot->is_lent = false;
+          }};
 }
 
 CoreMemory::CoreMemory(DeviceRecord& record)
@@ -124,16 +116,16 @@ void CoreMemory::read(bp_handle raw, std::uint64_t offset, Bytes& to) {
     std::memcpy(to.data(), reinterpret_cast<const void*>(raw + offset), to.size());
     return;
   }
-  const HostPieces::Piece piece(pieces_, to.size());
-  copy(at_host(piece.data(), to.size()), {raw, offset, to.size()}, BP_COPY_TO_HOST);
-  std::memcpy(to.data(), piece.data(), to.size());
+  const HostPieces::Piece piece = pieces_.lend(to.size());
+  copy(at_host(piece.get(), to.size()), {raw, offset, to.size()}, BP_COPY_TO_HOST);
+  std::memcpy(to.data(), piece.get(), to.size());
 }
 
 void CoreMemory::write(bp_handle raw, std::uint64_t offset, const Bytes& from) {
   if (from.empty()) return;
-  const HostPieces::Piece piece(pieces_, from.size());
-  std::ranges::copy(from, piece.data());
-  copy({raw, offset, from.size()}, at_host(piece.data(), from.size()), BP_COPY_FROM_HOST);
+  const HostPieces::Piece piece = pieces_.lend(from.size());
+  std::ranges::copy(from, piece.get());
+  copy({raw, offset, from.size()}, at_host(piece.get(), from.size()), BP_COPY_FROM_HOST);
 }
 
 void CoreMemory::look_at(const Block& block, Watch& watch) {

@@ -53,29 +53,16 @@ struct Zones {
 // Intel's OpenCL runtime keeps about 100 bytes for each address that it has not seen, which would look like a leak of the
 // call that is watched.
 class HostPieces {
+ public:
+  // Host memory that nobody else has while the pointer lives.
+  using Piece = std::unique_ptr<std::uint8_t[], std::function<void(std::uint8_t*)>>;
+  Piece lend(std::uint64_t bytes);
+
+ private:
   struct Slot {
     std::unique_ptr<std::uint8_t[]> memory;  // made when first lent
     bool is_lent = false;
   };
-
- public:
-  // A piece of host memory that nobody else has while this lives.
-  class Piece {
-   public:
-    Piece(HostPieces& owner, std::uint64_t bytes);
-    ~Piece();
-    Piece(const Piece&) = delete;
-    Piece& operator=(const Piece&) = delete;
-    std::uint8_t* data() const { return data_; }
-
-   private:
-    HostPieces& owner_;
-    Slot* slot_ = nullptr;                   // the owner's; null: memory of its own
-    std::unique_ptr<std::uint8_t[]> apart_;  // of a large piece, or where too many are lent
-    std::uint8_t* data_ = nullptr;
-  };
-
- private:
   static constexpr std::uint64_t piece_bytes = 1u << 16;
 
   std::mutex mutex_;

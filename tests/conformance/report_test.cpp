@@ -8,6 +8,7 @@
 #include <backplane/tensor/error.hpp>
 
 #include "conformance/fake.hpp"
+#include "inputs/problem.hpp"
 #include "report/files.hpp"
 
 namespace {
@@ -209,9 +210,9 @@ TEST(ConformReport, writes_xml_that_a_machine_can_read) {
 
 TEST(ConformReport, knows_models_by_rows_that_exist) {
   bp::ensure_operators();
-  for (const Model& model : models())
-    for (const auto& rows : {model.inference, model.training})
-      for (const std::string& each : rows)
+  for (const bp::ModelRows& model : bp::model_rows())
+    for (const char* rows : {model.inference, model.training})
+      for (const std::string& each : split_text(rows, ' '))
         EXPECT_NE(bp::find_operator(each), nullptr) << model.name << ": " << each;
   EXPECT_THROW(model_of("nonesuch"), bp::Error);
 }

@@ -318,18 +318,17 @@ TEST(HostPieces, lends_the_same_addresses_again) {
   HostPieces pieces;
   std::set<std::uint8_t*> seen;
   for (int i = 0; i < 100; ++i) {
-    const HostPieces::Piece one(pieces, 64), other(pieces, 1000);
-    EXPECT_NE(one.data(), other.data());
-    seen.insert({one.data(), other.data()});
+    const HostPieces::Piece one = pieces.lend(64), other = pieces.lend(1000);
+    EXPECT_NE(one, other);
+    seen.insert({one.get(), other.get()});
   }
   EXPECT_EQ(seen.size(), 2u);
-  std::vector<std::unique_ptr<HostPieces::Piece>> many;  // more than it has of its own
+  std::vector<HostPieces::Piece> many;  // more than it has of its own
   for (int i = 0; i < 40; ++i) {
-    many.push_back(std::make_unique<HostPieces::Piece>(pieces, 1 << 20));
-    std::memset(many.back()->data(), i, 1 << 20);
+    many.push_back(pieces.lend(1 << 20));
+    std::memset(many.back().get(), i, 1 << 20);
   }
-  for (int i = 0; i < 40; ++i)
-    EXPECT_EQ(many[static_cast<std::size_t>(i)]->data()[(1 << 20) - 1], i);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(many[static_cast<std::size_t>(i)][(1 << 20) - 1], i);
 }
 
 }  // namespace
