@@ -67,6 +67,8 @@ inline constexpr int64_t converted_elements = 256, tried_conversions = 64, tried
 // Columns that softmax takes together, four lines of a cache of f32, and how long they may be for such a block to stay in the
 // second cache (Xeon without AMX).
 inline constexpr int64_t softmax_columns = 64, softmax_longest_column = 1 << 12;
+// Elements of a part of a long row of logsumexp, and rows up to which it is cut into such (not measured).
+inline constexpr int64_t logsumexp_part = 1 << 16, logsumexp_rows = 8;
 // Copies of a row that is the same for all others, in bytes: they stay in a core's first cache beside what they meet. And elements of
 // a call from which they pay (Zen 4).
 inline constexpr int64_t repeated_row_bytes = 8192, repeated_row_elements = 4096;

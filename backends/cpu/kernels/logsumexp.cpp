@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <vector>
 
 #include "../constants.hpp"
 #include "../rounding.hpp"
@@ -55,43 +56,66 @@ class LogSumExp {
                              rows_.inner_stride(1) == 1 &&
                              count_ <= constants::softmax_longest_column;
     if (has_columns) return columns();
+    if (is_cut()) return rows(0, rows_.numel);
     const int64_t grain = std::max<int64_t>(1, constants::softmax_elements / count_);
     parallel_for(rows_.numel, grain, [&](int64_t begin, int64_t end) { rows(begin, end); });
   }
 
  private:
   int64_t computed_bytes() const { return is_f64_ ? 8 : 4; }
+  // Few long rows are cut for threads to share; the cut decides about bits and so does not depend on their number.
+  bool is_cut() const {
+    return rows_.numel < constants::logsumexp_rows && count_ >= 2 * constants::logsumexp_part;
+  }
+
+  // For `count` numbers of a row as they are computed and, behind them, as they are kept, if they need it.
+  std::unique_ptr<char[]> scratch_for(int64_t count) const {
+    const int64_t bytes = stride_ != 1 || load_ ? count * (in_.itemsize + computed_bytes()) : 0;
+    return std::unique_ptr<char[]>(bytes != 0 ? new char[static_cast<size_t>(bytes)] : nullptr);
+  }
 
   void rows(int64_t begin, int64_t end) const {
     const int64_t item = in_.itemsize;
-    const std::unique_ptr<char[]> scratch(
-        stride_ != 1 || load_ ? new char[static_cast<size_t>(count_ * (item + computed_bytes()))]
-                              : nullptr);
+    const std::unique_ptr<char[]> scratch = scratch_for(is_cut() ? 0 : count_);
     tile::Position at;
     at.seek(rows_, begin);
     double result = 0;
     for (int64_t i = begin, last = 0; i < end; ++i) {
+      const char* row = data_of<char>(in_) + at.offsets[1] * item;
       // The same row again, if it is repeated.
       if (i == begin || at.offsets[1] != last)
-        result = of_row(data_of<char>(in_) + at.offsets[1] * item, scratch.get());
+        result = is_cut() ? of_parts(row) : of_part(row, count_, scratch.get());
       last = at.offsets[1];
       store(data_of<char>(out_) + at.offsets[0] * item, result);
       at.next_outer(rows_, rows_.rank);
     }
   }
 
-  // `scratch`: for a row as it is computed and, behind it, as it is kept.
-  double of_row(const char* row, char* scratch) const {
+  double of_parts(const char* row) const {
+    std::vector<double> results(static_cast<size_t>(divide_up(count_, constants::logsumexp_part)));
+    parallel_for(static_cast<int64_t>(results.size()), 1, [&](int64_t begin, int64_t end) {
+      const std::unique_ptr<char[]> scratch = scratch_for(constants::logsumexp_part);
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t first = part * constants::logsumexp_part;
+        results[static_cast<size_t>(part)] =
+            of_part(row + first * stride_ * in_.itemsize,
+                    std::min(constants::logsumexp_part, count_ - first), scratch.get());
+      }
+    });
+    return tile::logsumexp_f64(results.data(), static_cast<int64_t>(results.size()));
+  }
+
+  double of_part(const char* row, int64_t count, char* scratch) const {
     if (stride_ != 1) {
-      char* const raw = scratch + count_ * computed_bytes();
-      tile::gather(raw, row, in_.itemsize, stride_, count_);
+      char* const raw = scratch + count * computed_bytes();
+      tile::gather(raw, row, in_.itemsize, stride_, count);
       row = raw;
     }
     if (load_) {
-      load_(scratch, row, count_);
+      load_(scratch, row, count);
       row = scratch;
     }
-    return is_f64_ ? tile::logsumexp_f64(row, count_) : tile::logsumexp_f32(row, count_);
+    return is_f64_ ? tile::logsumexp_f64(row, count) : tile::logsumexp_f32(row, count);
   }
 
   void store(char* to, double result) const {
@@ -159,7 +183,11 @@ Status logsumexp(Stream, In a, const std::optional<Ints>& dim, bool, Out out) {
 
 bool takes_logsumexp(Stream, In a, const std::optional<Ints>& dim, bool, Out) {
   const int64_t along = only_dimension(a.abi(), dim);
-  return along >= 0 && a.abi().numel > 0;
+  if (along < 0 || a.abi().numel == 0) return false;
+  // Long lines across memory: one at a time, each number would cost a line of the cache.
+  const int64_t count = a.abi().dl.shape[along];
+  return a.abi().dl.strides[along] == 1 || count <= constants::softmax_longest_column ||
+         count == a.abi().numel;
 }
 
 }  // namespace

@@ -261,6 +261,10 @@ void transpose_block(const Transpose& block) {
   }
 }
 
+bool turns_in_registers_here() {
+  return HWY_TARGET <= HWY_AVX3;
+}
+
 }  // namespace bp::cpu::tile::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -268,9 +272,13 @@ HWY_AFTER_NAMESPACE();
 namespace bp::cpu::tile {
 
 HWY_EXPORT(transpose_block);
+HWY_EXPORT(turns_in_registers_here);
 
 void transpose(const Transpose& block) {
   HWY_DYNAMIC_DISPATCH(transpose_block)(block);
+}
+bool turns_in_registers() {
+  return HWY_DYNAMIC_DISPATCH(turns_in_registers_here)();
 }
 
 }  // namespace bp::cpu::tile

@@ -22,4 +22,7 @@ struct Transpose {
 };
 void transpose(const Transpose& block);
 
+// Whether a register is as wide as a line of the caches, so that nothing is turned by way of memory.
+bool turns_in_registers();
+
 }  // namespace bp::cpu::tile

@@ -63,9 +63,9 @@ Data noise(uint32_t dtype, Data data) {
 }
 
 const std::vector<Sizes>& shapes() {
-  static const std::vector<Sizes> all = {{3, 1, 1},   {5, 7, 1},   {4, 300, 1}, {2, 5000, 1},
-                                         {2, 9, 5},   {1, 40, 70}, {3, 65, 64}, {1, 4100, 33},
-                                         {40, 17, 1}, {1, 1, 130}};
+  static const std::vector<Sizes> all = {{3, 1, 1},   {5, 7, 1},   {4, 300, 1},    {2, 5000, 1},
+                                         {2, 9, 5},   {1, 40, 70}, {3, 65, 64},    {1, 4100, 33},
+                                         {40, 17, 1}, {1, 1, 130}, {3, 140001, 1}, {1, 131072, 1}};
   return all;
 }
 
@@ -81,7 +81,8 @@ TEST(LogSumExp, agrees_with_double_over_rows_and_columns) {
 TEST(LogSumExp, keeps_infinities_and_nan_apart) {
   for_each_target([](const std::string& target) {
     for (const auto& [dtype, tolerance] : floats)
-      for (const Sizes& shape : {Sizes{40, 17, 1}, Sizes{2, 37, 40}, Sizes{3, 700, 2}}) {
+      for (const Sizes& shape :
+           {Sizes{40, 17, 1}, Sizes{2, 37, 40}, Sizes{3, 700, 2}, Sizes{6, 131073, 1}}) {
         Data a = noise(dtype, Data(dtype, shape));
         const int64_t count = shape[1], inner = shape[2], lines = shape[0] * inner;
         const auto at = [&](int64_t line, int64_t k) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "constants.hpp"
 #include "direct_call.hpp"
 
 namespace {
@@ -98,6 +99,20 @@ TEST(CpuSort, sorts_keys_that_lie_in_heaps) {
                                 : numbers[i] >> 8;
     for (bool descending : {false, true}) expect_sorted(numbers, BP_I64, descending);
   }
+}
+
+// A line so long that threads put parts of it into bins together, with many keys that are equal, which stay in order.
+TEST(CpuSort, sorts_long_lines_alike_with_any_number_of_threads) {
+  constexpr int64_t count = 5 * bp::cpu::constants::entries_of_part + 77;
+  std::vector<int64_t> wide = some_numbers<int64_t>(count);
+  std::vector<float> repeated = some_numbers<float>(count);
+  for (size_t i = 0; i < repeated.size(); ++i) repeated[i] = repeated[i % 5000];
+  for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
+    CpuPlugin::get().set_num_threads(threads);
+    expect_sorted(wide, BP_I64, threads % 2 == 0);
+    expect_sorted(repeated, BP_F32, threads % 2 != 0);
+  }
+  CpuPlugin::get().set_num_threads(2);
 }
 
 TEST(CpuSort, sorts_every_real_dtype_both_ways) {
