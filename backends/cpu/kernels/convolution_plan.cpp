@@ -67,9 +67,13 @@ Pictures choose_on_xeon(const ConvolutionKey& key) {
 
 }  // namespace
 
+bool is_on_amx() {
+  return dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+}
+
 Pictures choose_pictures(const ConvolutionKey& key) {
   if (key.large_order != key.small_order) return Pictures::in_blocks;
-  const bool on_xeon = dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+  const bool on_xeon = is_on_amx();
   const bool was_measured = key.dtype == BP_F32 && key.groups == 1;
   return on_xeon && was_measured ? choose_on_xeon(key) : choose_elsewhere(key);
 }

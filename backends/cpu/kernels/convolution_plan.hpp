@@ -15,7 +15,10 @@ enum class Pictures {
   in_blocks,         // of channels, of the size that oneDNN likes
 };
 
-// Chosen by shape alone. Measured layer by layer on the layers of
+// Whether oneDNN computes with AMX here.
+bool is_on_amx();
+
+// Chosen by shape and processor alone. Measured layer by layer on the layers of
 // ResNet-50 (bench/pairs/convolutions.cpp); reordering pictures is cheap, reordering weights is not.
 Pictures choose_pictures(const ConvolutionKey& key);
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "../constants.hpp"
+#include "convolution_plan.hpp"
 #include "matmul.hpp"
 #include "strided.hpp"
 
@@ -105,6 +106,7 @@ bool pays_by_points(const ConvolutionKey& key) {
       return false;
   const int64_t from = key.weight[1], to = key.weight[0];
   if (std::min(from, to) < constants::channels_of_points) return false;
+  if (is_on_amx() && from * to < constants::weights_of_points_on_amx) return false;
   // Multiplications for each number that is copied.
   int64_t copied = 0;
   if (!of_input(key).are_matrix()) copied += from;

@@ -6,7 +6,7 @@
 
 namespace bp::cpu {
 
-// Chosen by shape alone: f32 in one group without padding; and where pictures must be copied for it, only if that is little beside the
+// Chosen by shape and processor alone: f32 in one group without padding; and where pictures must be copied for it, only if that is little beside the
 // work.
 bool pays_by_points(const ConvolutionKey& key);
 
