@@ -62,8 +62,8 @@ class WorkerProcess {
   // Kills it if it still runs, and says how it ended, with the last that it wrote to its standard error:
   // "signal 11 (Segmentation fault)", "exit code 3"; `killed` if it was we.
   std::string end(bool* killed = nullptr);
-  // Lets it end by itself, for a moment, so that the plugin's own end runs; kills it after that.
-  void finish();
+  // Lets it end by itself, for a moment, so that the plugin's own end runs; kills it after that. How it ended.
+  std::string finish();
 
   std::vector<Case> company;  // the cases that it has run
 

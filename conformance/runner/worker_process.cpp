@@ -189,8 +189,8 @@ std::string WorkerProcess::end(bool* killed) {
   int status = 0;
   pid_t ended = waitpid(pid_, &status, WNOHANG);
   // The end of its stream comes a moment before the end of the process.
-  for (int wait_ms = 0; ended == 0 && wait_ms < 2000 && killed != nullptr; wait_ms += 5) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int wait_ms = 0; ended == 0 && wait_ms < 2000 && killed != nullptr; ++wait_ms) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ended = waitpid(pid_, &status, WNOHANG);
   }
   if (ended == 0) {
@@ -205,14 +205,10 @@ std::string WorkerProcess::end(bool* killed) {
   return fmt::format("signal {} ({}){}", WTERMSIG(status), strsignal(WTERMSIG(status)), told);
 }
 
-void WorkerProcess::finish() {
+std::string WorkerProcess::finish() {
   close_requests();  // no more scripts
-  constexpr int patience_ms = 2000;
-  for (int waited = 0; pid_ >= 0 && waited < patience_ms; ++waited) {
-    if (waitpid(pid_, nullptr, WNOHANG) != 0) pid_ = -1;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  end();
+  bool killed = false;
+  return end(&killed);
 }
 
 Subject describe_subject(const WorkerPlan& plan) {

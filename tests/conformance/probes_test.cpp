@@ -9,6 +9,7 @@
 
 #include "cases/subject.hpp"
 #include "conformance/child_worker.hpp"
+#include "worker/scope.hpp"
 
 namespace bp::conform {
 namespace {
