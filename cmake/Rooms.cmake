@@ -1,14 +1,15 @@
 # Rooms and what is made of them. A room is a folder whose include path is its permission: it compiles with its own
 # headers and those of the rooms that it SEES (and that these see), and with nothing else of this tree.
 
-# bp_room(NAME SEES ROOM... [LIBS TARGET...] [JOIN NUMBER] [APART])
+# bp_room(NAME SEES ROOM... [LIBS TARGET...] [JOIN NUMBER] [APART] [COLD])
 #   NAME/include/      what others may include
 #   NAME/inside/       what other rooms of the same library may include besides, and applications may not
 #   NAME/, NAME/*/     its own sources and headers; NAME/generated/ holds the generator's committed output
 # Makes the object library bp_NAME. LIBS stay inside the room: public headers must not need them. JOIN: see
-# bp_join_sources; default 16. APART: a static library, for programs that have the core from elsewhere.
+# bp_join_sources; default 16. APART: a static library, for programs that have the core from elsewhere. COLD: called a
+# few times by a program, so that the compiler need not try hard.
 function(bp_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "APART" "JOIN" "SEES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "APART;COLD" "JOIN" "SEES;LIBS")
   if(NOT arg_JOIN)
     set(arg_JOIN 16)
   endif()
@@ -31,7 +32,7 @@ function(bp_room name)
     target_include_directories(bp_${name} PUBLIC inside)
   endif()
   target_link_libraries(bp_${name} PRIVATE ${arg_LIBS} bp_warnings fmt::fmt Threads::Threads)
-  target_compile_options(bp_${name} PRIVATE ${bp_core_options})
+  target_compile_options(bp_${name} PRIVATE ${bp_core_options} $<$<AND:$<BOOL:${arg_COLD}>,$<CONFIG:Release>>:-O1>)
   target_precompile_headers(bp_${name} REUSE_FROM bp_standard_headers)
   bp_join_sources(bp_${name} ${arg_JOIN})
   if(NOT arg_APART)
