@@ -57,7 +57,7 @@ struct Squared {
       return hwy::HWY_NAMESPACE::Mul(a, a);
   }
 };
-// Of f32, in f64: what is far below the least f32 is 0, since processors are a hundred times slower with denormal numbers.
+// Of f32 and bf16, in f64: what is far below the least f32 is 0, since processors are a hundred times slower with denormal numbers.
 struct ProdOfFloats {
   template <class A> static A identity() { return A(1); }
   static double apply(double a, double b) {
@@ -151,6 +151,14 @@ HWY_INLINE hn::Vec<Wide> load_wide(const float* from) {
   return hn::PromoteTo(Wide(), hn::LoadU(hn::Rebind<float, Wide>(), from));
 }
 
+HWY_INLINE hn::Vec<Wide> load_wide(const BFloat16* from) {
+  const hn::Rebind<uint32_t, Wide> bits;
+  const auto halves =
+      hn::LoadU(hn::Rebind<uint16_t, Wide>(), reinterpret_cast<const uint16_t*>(from));
+  return hn::PromoteTo(Wide(), hn::BitCast(hn::Rebind<float, Wide>(),
+                                           hn::ShiftLeft<16>(hn::PromoteTo(bits, halves))));
+}
+
 HWY_INLINE hn::Vec<hn::ScalableTag<int64_t>> load_wide(const int64_t* from) {
   return hn::LoadU(hn::ScalableTag<int64_t>(), from);
 }
@@ -232,9 +240,10 @@ void run_extreme_of_floats(void* accumulator, const void* elements, int64_t coun
 }
 
 // Of f32, four numbers at a time: the product of four is exact to 2^-52 and far from f64's limits, and is looked at once.
+template <class T>
 void run_product_of_floats(void* accumulator, const void* elements, int64_t count) {
   constexpr int64_t vectors = 4, block = 4 * vectors * wide_lanes;
-  const auto* from = static_cast<const float*>(elements);
+  const auto* from = static_cast<const T*>(elements);
   double result = *static_cast<double*>(accumulator);
   const auto least = hn::Set(Wide(), 0x1p-1000);
   const auto product = [&](hn::Vec<Wide> a, hn::Vec<Wide> b) {
@@ -248,7 +257,7 @@ void run_product_of_floats(void* accumulator, const void* elements, int64_t coun
     for (auto& each : products) each = hn::Set(Wide(), 1.0);
     for (; i + block <= count; i += block) {
       for (int64_t k = 0; k < vectors; ++k) {
-        const float* at = from + i + 4 * k * wide_lanes;
+        const T* at = from + i + 4 * k * wide_lanes;
         const auto left = hn::Mul(load_wide(at), load_wide(at + wide_lanes));
         const auto right = hn::Mul(load_wide(at + 2 * wide_lanes), load_wide(at + 3 * wide_lanes));
         products[k] = product(products[k], hn::Mul(left, right));
@@ -262,7 +271,7 @@ void run_product_of_floats(void* accumulator, const void* elements, int64_t coun
     hn::Store(products[0], Wide(), lanes);
     for (const double lane : lanes) result = ProdOfFloats::apply(result, lane);
   }
-  for (; i < count; ++i) result = ProdOfFloats::apply(result, static_cast<double>(from[i]));
+  for (; i < count; ++i) result = ProdOfFloats::apply(result, static_cast<float>(from[i]));
   *static_cast<double*>(accumulator) = result;
 }
 
@@ -339,8 +348,8 @@ HWY_INLINE void take_in(A* to, const T* const* rows, int64_t begin, int64_t end)
       hn::StoreU(sum, Wide(), to + begin);
     }
   }
-  if constexpr (std::is_same_v<Term, AsItIs> && std::is_same_v<T, BFloat16> &&
-                num_rows == rows_together)
+  if constexpr (std::is_same_v<Op, Sum> && std::is_same_v<Term, AsItIs> &&
+                std::is_same_v<T, BFloat16> && num_rows == rows_together)
     begin = take_in_bf16(to, rows, begin, end);
 #pragma GCC ivdep
   for (int64_t i = begin; i < end; ++i) {
@@ -474,7 +483,14 @@ Table make_table() {
   add_totals<Prod>(table.reducers[static_cast<uint32_t>(Reduce::prod)]);
   add_total<ProdOfFloats, float, double>(table.reducers[static_cast<uint32_t>(Reduce::prod)],
                                          BP_F32);
-  table.reducers[static_cast<uint32_t>(Reduce::prod)][BP_F32].run = run_product_of_floats;
+  table.reducers[static_cast<uint32_t>(Reduce::prod)][BP_F32].run = run_product_of_floats<float>;
+  table.reducers[static_cast<uint32_t>(Reduce::prod)][BP_BF16] = {
+      sizeof(double),
+      start<ProdOfFloats, double>,
+      run_product_of_floats<BFloat16>,
+      columns<ProdOfFloats, BFloat16, double>,
+      merge<ProdOfFloats, double>,
+      finish<float, double>};
   table.reducers[static_cast<uint32_t>(Reduce::sum)][BP_F32].run = run_sum<float, double, AsItIs>;
   add_root<float>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F32);
   table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)][BP_F32].run =

@@ -325,6 +325,37 @@ bool is_near(double got, double truth, double tolerance) {
   return std::fabs(got - truth) <= std::fabs(truth) * tolerance;
 }
 
+// Products of bf16 are f64's on the way, of rows and of columns: they leave the range of f32 and come back.
+TEST(Reduction, products_of_bf16_may_leave_the_range_of_f32_on_the_way) {
+  for_each_target([](const std::string& target) {
+    constexpr int64_t width = 37;
+    for (int64_t size : {1, 5, 31, 32, 33, 129, 515}) {
+      Data a(BP_BF16, {size, width}), down(BP_BF16, {width}), turned(BP_BF16, {width, size}),
+          along(BP_BF16, {width});
+      std::vector<double> truth(width, 1);
+      for (int64_t i = 0; i < width * size; ++i) {
+        // Two of 2^90, two of 2^-90, and then factors close to 1 and to -1.
+        const int64_t row = i / width, column = i % width;
+        const bool leaves = row < 4 && size > 4;
+        const double near_one = (i % 5 == 1 ? -1.0 : 1.0) + 0.0078125 * (i % 2);
+        set_number(a, BP_BF16, i, leaves ? std::ldexp(1, row < 2 ? 90 : -90) : near_one);
+        truth[static_cast<size_t>(column)] *= get_number(a, BP_BF16, i);
+        turned.at<uint16_t>(column * size + row) = a.at<uint16_t>(i);
+      }
+      run("prod", {value(a), value(Sizes{0}), value(false)}, {&down});
+      run("prod", {value(turned), value(Sizes{1}), value(false)}, {&along});
+      for (int64_t i = 0; i < width; ++i) {
+        for (Data* product : {&down, &along}) {
+          const double got = get_number(*product, BP_BF16, i);
+          EXPECT_TRUE(is_near(got, truth[static_cast<size_t>(i)], 0x1.01p-8))
+              << target << ' ' << size << ' ' << (product == &down ? "down " : "along ") << got
+              << ' ' << truth[static_cast<size_t>(i)];
+        }
+      }
+    }
+  });
+}
+
 // Squares leave the range of f32 on both sides; a NaN and an infinity stay what they are.
 TEST(Reduction, norms_of_bf16_have_squares_in_the_range_of_f64) {
   for_each_target([](const std::string& target) {
