@@ -87,6 +87,19 @@ TEST(Random, a_permutation_has_each_number_once) {
   }
 }
 
+// Which permutation a seed gives does not change from version to version.
+TEST(Random, a_permutation_is_the_order_of_pairs_of_words) {
+  for (std::int64_t n : {2, 5, 1000, 70000}) {
+    manual_seed(7);
+    const std::vector<std::int64_t> numbers = to_vector<std::int64_t>(randperm(n));
+    const auto key = [](std::int64_t i) {
+      return (std::int64_t{word(7, 0, 2 * i)} << 30) + word(7, 0, 2 * i + 1);
+    };
+    for (std::size_t i = 1; i < numbers.size(); ++i)
+      ASSERT_LT(key(numbers[i - 1]), key(numbers[i])) << n << ' ' << i;
+  }
+}
+
 TEST(Random, whole_numbers_stay_in_range_and_reach_its_ends) {
   manual_seed(1);
   const std::vector<std::int64_t> numbers = to_vector<std::int64_t>(randint(-2, 3, {1000}));

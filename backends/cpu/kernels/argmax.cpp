@@ -132,10 +132,7 @@ template <class T, bool smallest> class Run {
         at.next_outer(plan_.reduced, plan_.reduced.rank);
       }
       reducer_.start(extremes, count);
-      int k = 0;
-      for (; k + tile::rows_together <= band.num_rows; k += tile::rows_together)
-        reducer_.columns(extremes, band.rows + k, tile::rows_together, nullptr, count);
-      for (; k < band.num_rows; ++k) reducer_.columns(extremes, band.rows + k, 1, nullptr, count);
+      reducer_.columns(extremes, band.rows, band.num_rows, nullptr, count);
       for (int64_t i = 0; i < count; ++i) {
         if (row != 0 && !is_better<T, smallest>(extremes[i], best[i])) continue;
         best[i] = extremes[i];

@@ -248,7 +248,7 @@ class Run {
     };
     const auto next_rows = [&] {
       Rows rows;
-      rows.count = left >= tile::rows_together ? tile::rows_together : left > 0 ? 1 : 0;
+      rows.count = static_cast<int>(std::min<int64_t>(left, tile::rows_together));
       for (int k = 0; k < rows.count; ++k) {
         rows.from[k] = in_ + (tile.kept.offsets[0] + at.offsets[0]) * how_.itemsize;
         at.next_outer(reduced, reduced.rank);

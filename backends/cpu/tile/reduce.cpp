@@ -318,26 +318,30 @@ template <class Term> void run_bf16_sum(void* accumulator, const void* elements,
   *static_cast<double*>(accumulator) = result;
 }
 
-// Of as many rows of bf16 as are taken in together: their sum in f32, which loses nothing to speak of, is of their quarters, which
-// cannot exceed it. Returns where it ended.
+// Of rows of bf16: their sum in f32, which loses nothing to speak of, is of equal shares of them, which cannot exceed it. Returns
+// where it ended.
+template <int num_rows>
 HWY_INLINE int64_t take_in_bf16(double* to, const BFloat16* const* rows, int64_t begin,
                                 int64_t end) {
-  static_assert(rows_together == 4);
-  const auto quarter = hn::Set(Single(), 0.25f);
-  const auto four = hn::Set(Wide(), 4.0);
+  const auto share = hn::Set(Single(), 1.0f / num_rows);
+  const auto whole = hn::Set(Wide(), num_rows);
   for (; begin + single_lanes <= end; begin += single_lanes) {
-    auto sum = hn::Mul(load_bf16(rows[0] + begin), quarter);
-    for (int k = 1; k < rows_together; ++k)
-      sum = hn::MulAdd(load_bf16(rows[k] + begin), quarter, sum);
+    auto sum = hn::Mul(load_bf16(rows[0] + begin), share);
+    for (int k = 1; k < num_rows; ++k) sum = hn::MulAdd(load_bf16(rows[k] + begin), share, sum);
     alignas(64) float sums[single_lanes];
     hn::Store(sum, Single(), sums);
     for (int64_t k = 0; k < single_lanes; k += wide_lanes) {
       double* at = to + begin + k;
-      hn::StoreU(hn::MulAdd(load_wide(sums + k), four, hn::LoadU(Wide(), at)), Wide(), at);
+      hn::StoreU(hn::MulAdd(load_wide(sums + k), whole, hn::LoadU(Wide(), at)), Wide(), at);
     }
   }
   return begin;
 }
+
+// Whose sums of rows are taken in by vectors of f32.
+template <class Op, class Term, class T>
+constexpr bool is_sum_of_bf16 =
+    std::is_same_v<Op, Sum>&& std::is_same_v<Term, AsItIs>&& std::is_same_v<T, BFloat16>;
 
 template <class Op, class Term, int num_rows, class T, class A>
 HWY_INLINE void take_in(A* to, const T* const* rows, int64_t begin, int64_t end) {
@@ -348,9 +352,8 @@ HWY_INLINE void take_in(A* to, const T* const* rows, int64_t begin, int64_t end)
       hn::StoreU(sum, Wide(), to + begin);
     }
   }
-  if constexpr (std::is_same_v<Op, Sum> && std::is_same_v<Term, AsItIs> &&
-                std::is_same_v<T, BFloat16> && num_rows == rows_together)
-    begin = take_in_bf16(to, rows, begin, end);
+  if constexpr (is_sum_of_bf16<Op, Term, T> && num_rows > 1)
+    begin = take_in_bf16<num_rows>(to, rows, begin, end);
 #pragma GCC ivdep
   for (int64_t i = begin; i < end; ++i) {
     A sum = to[i];
@@ -381,10 +384,15 @@ template <class Op, class T, class A, class Term = AsItIs>
 void columns(void* accumulators, const void* const* rows, int num_rows, const void* const* next,
              int64_t count) {
   auto* to = static_cast<A*>(accumulators);
-  if (num_rows == rows_together)
-    columns_of<Op, Term, rows_together, T>(to, rows, next, count);
-  else
-    columns_of<Op, Term, 1, T>(to, rows, next, count);
+  const auto take_in = [&]<int together>(std::integral_constant<int, together>) {
+    for (; num_rows >= together; rows += together, num_rows -= together) {
+      const bool is_next_here = next != nullptr && num_rows >= 2 * together;
+      columns_of<Op, Term, together, T>(to, rows, is_next_here ? rows + together : next, count);
+    }
+  };
+  if constexpr (is_sum_of_bf16<Op, Term, T>) take_in(std::integral_constant<int, 8>());
+  take_in(std::integral_constant<int, 4>());
+  take_in(std::integral_constant<int, 1>());
 }
 
 template <class Op, class A> void merge(void* accumulators, const void* others, int64_t count) {

@@ -7,8 +7,9 @@
 
 namespace bp::cpu::tile {
 
-// Rows that accumulators take in at a time, so that each is loaded and stored a quarter as often.
-inline constexpr int rows_together = 4;
+// Rows that are handed over at a time: four or eight are taken in together, so that an accumulator is loaded and stored that much
+// less often.
+inline constexpr int rows_together = 8;
 
 enum class Reduce : uint32_t { sum, prod, max, min, root_of_squares };
 inline constexpr uint32_t num_reduces = 5;
@@ -21,7 +22,7 @@ struct Reducer {
   void (*start)(void* accumulators, int64_t count) = nullptr;
   // One accumulator takes in `count` elements.
   void (*run)(void* accumulator, const void* elements, int64_t count) = nullptr;
-  // Each of `count` accumulators takes in one element of each of the rows, in their order; there are `rows_together`, or one.
+  // Each of `count` accumulators takes in one element of each of the rows, in their order.
   // `next`: the rows that come next, as many, to be fetched meanwhile, or NULL.
   void (*columns)(void* accumulators, const void* const* rows, int num_rows,
                   const void* const* next, int64_t count) = nullptr;
