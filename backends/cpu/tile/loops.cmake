@@ -1,8 +1,7 @@
 # The loops that are to become vector code, at -O3 alone, for several instruction sets: objects of their own, since a precompiled
 # header keeps the level at which it was made.
-file(GLOB loops CONFIGURE_DEPENDS tile/*.cpp)
-list(APPEND loops kernels/matmul_few_rows.cpp kernels/matmul_loops.cpp kernels/matmul_small.cpp kernels/random.cpp)
-list(TRANSFORM loops REPLACE "^kernels" "${CMAKE_CURRENT_SOURCE_DIR}/kernels")
+file(GLOB loops CONFIGURE_DEPENDS
+  tile/*.cpp kernels/matmul_few_rows.cpp kernels/matmul_loops.cpp kernels/matmul_small.cpp kernels/random.cpp)
 list(REMOVE_ITEM sources ${loops})
 add_library(backplane_cpu_loops OBJECT ${loops})
 target_link_libraries(backplane_cpu_loops PRIVATE Backplane::sdk bp_warnings ${libraries})

@@ -151,12 +151,15 @@ HWY_INLINE hn::Vec<Wide> load_wide(const float* from) {
   return hn::PromoteTo(Wide(), hn::LoadU(hn::Rebind<float, Wide>(), from));
 }
 
+template <class D> HWY_INLINE hn::Vec<D> load_bf16(D d, const BFloat16* from) {
+  const hn::RebindToUnsigned<D> bits;
+  const hn::Rebind<uint16_t, D> halves;
+  const auto loaded = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(from));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(bits, loaded)));
+}
+
 HWY_INLINE hn::Vec<Wide> load_wide(const BFloat16* from) {
-  const hn::Rebind<uint32_t, Wide> bits;
-  const auto halves =
-      hn::LoadU(hn::Rebind<uint16_t, Wide>(), reinterpret_cast<const uint16_t*>(from));
-  return hn::PromoteTo(Wide(), hn::BitCast(hn::Rebind<float, Wide>(),
-                                           hn::ShiftLeft<16>(hn::PromoteTo(bits, halves))));
+  return hn::PromoteTo(Wide(), load_bf16(hn::Rebind<float, Wide>(), from));
 }
 
 HWY_INLINE hn::Vec<hn::ScalableTag<int64_t>> load_wide(const int64_t* from) {
@@ -239,7 +242,7 @@ void run_extreme_of_floats(void* accumulator, const void* elements, int64_t coun
   result = Op::apply(result, hn::GetLane(OfVectors::of_lanes(d, best[0])));
 }
 
-// Of f32, four numbers at a time: the product of four is exact to 2^-52 and far from f64's limits, and is looked at once.
+// Of f32 or bf16, four numbers at a time: the product of four is exact to 2^-52 and far from f64's limits, and is looked at once.
 template <class T>
 void run_product_of_floats(void* accumulator, const void* elements, int64_t count) {
   constexpr int64_t vectors = 4, block = 4 * vectors * wide_lanes;
@@ -278,13 +281,6 @@ void run_product_of_floats(void* accumulator, const void* elements, int64_t coun
 using Single = hn::ScalableTag<float>;
 constexpr auto single_lanes = static_cast<int64_t>(hn::MaxLanes(Single()));
 
-HWY_INLINE hn::Vec<Single> load_bf16(const BFloat16* from) {
-  const hn::RebindToUnsigned<Single> bits;
-  const hn::Rebind<uint16_t, Single> halves;
-  const auto loaded = hn::LoadU(halves, reinterpret_cast<const uint16_t*>(from));
-  return hn::BitCast(Single(), hn::ShiftLeft<16>(hn::PromoteTo(bits, loaded)));
-}
-
 // Of bf16: so few numbers of eight digits lose nothing to speak of in f32, whose sums are then added up in f64. Where f32 is
 // exceeded, or squares are lost below its range, f64 takes all of them.
 template <class Term> void run_bf16_sum(void* accumulator, const void* elements, int64_t count) {
@@ -304,8 +300,9 @@ template <class Term> void run_bf16_sum(void* accumulator, const void* elements,
     int64_t at = i;
     for (; at + width <= end; at += width)
       for (int64_t k = 0; k < vectors; ++k)
-        sums[k] = hn::Add(sums[k], Term::of(load_bf16(from + at + k * single_lanes)));
-    for (; at < end; at += single_lanes) sums[0] = hn::Add(sums[0], Term::of(load_bf16(from + at)));
+        sums[k] = hn::Add(sums[k], Term::of(load_bf16(Single(), from + at + k * single_lanes)));
+    for (; at < end; at += single_lanes)
+      sums[0] = hn::Add(sums[0], Term::of(load_bf16(Single(), from + at)));
     for (int64_t half = vectors / 2; half > 0; half /= 2)
       for (int64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
     const float sum = hn::GetLane(hn::SumOfLanes(Single(), sums[0]));
@@ -326,8 +323,9 @@ HWY_INLINE int64_t take_in_bf16(double* to, const BFloat16* const* rows, int64_t
   const auto share = hn::Set(Single(), 1.0f / num_rows);
   const auto whole = hn::Set(Wide(), num_rows);
   for (; begin + single_lanes <= end; begin += single_lanes) {
-    auto sum = hn::Mul(load_bf16(rows[0] + begin), share);
-    for (int k = 1; k < num_rows; ++k) sum = hn::MulAdd(load_bf16(rows[k] + begin), share, sum);
+    auto sum = hn::Mul(load_bf16(Single(), rows[0] + begin), share);
+    for (int k = 1; k < num_rows; ++k)
+      sum = hn::MulAdd(load_bf16(Single(), rows[k] + begin), share, sum);
     alignas(64) float sums[single_lanes];
     hn::Store(sum, Single(), sums);
     for (int64_t k = 0; k < single_lanes; k += wide_lanes) {
@@ -477,6 +475,17 @@ template <class Op, class OfVectors> void add_extremes(Reducer* reducers) {
   reducers[BP_F64].run = run_extreme_of_floats<Op, OfVectors, double>;
 }
 
+// Of bf16, which finishes in f32.
+template <class Op, class Term = AsItIs>
+Reducer of_bf16(decltype(Reducer::run) run, decltype(Reducer::finish) finish) {
+  return {sizeof(double),
+          start<Op, double>,
+          run,
+          columns<Op, BFloat16, double, Term>,
+          merge<Op, double>,
+          finish};
+}
+
 struct Table {
   Reducer reducers[num_reduces][BP_NUM_DTYPES];
 };
@@ -484,29 +493,20 @@ struct Table {
 Table make_table() {
   Table table;
   add_totals<Sum>(table.reducers[static_cast<uint32_t>(Reduce::sum)]);
-  table.reducers[static_cast<uint32_t>(Reduce::sum)][BP_BF16] = {
-      sizeof(double),       start<Sum, double>,
-      run_bf16_sum<AsItIs>, columns<Sum, BFloat16, double>,
-      merge<Sum, double>,   finish<float, double>};
+  table.reducers[static_cast<uint32_t>(Reduce::sum)][BP_BF16] =
+      of_bf16<Sum>(run_bf16_sum<AsItIs>, finish<float, double>);
   add_totals<Prod>(table.reducers[static_cast<uint32_t>(Reduce::prod)]);
   add_total<ProdOfFloats, float, double>(table.reducers[static_cast<uint32_t>(Reduce::prod)],
                                          BP_F32);
   table.reducers[static_cast<uint32_t>(Reduce::prod)][BP_F32].run = run_product_of_floats<float>;
-  table.reducers[static_cast<uint32_t>(Reduce::prod)][BP_BF16] = {
-      sizeof(double),
-      start<ProdOfFloats, double>,
-      run_product_of_floats<BFloat16>,
-      columns<ProdOfFloats, BFloat16, double>,
-      merge<ProdOfFloats, double>,
-      finish<float, double>};
+  table.reducers[static_cast<uint32_t>(Reduce::prod)][BP_BF16] =
+      of_bf16<ProdOfFloats>(run_product_of_floats<BFloat16>, finish<float, double>);
   table.reducers[static_cast<uint32_t>(Reduce::sum)][BP_F32].run = run_sum<float, double, AsItIs>;
   add_root<float>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F32);
   table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)][BP_F32].run =
       run_sum<float, double, Squared>;
-  table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)][BP_BF16] = {
-      sizeof(double),        start<Sum, double>,
-      run_bf16_sum<Squared>, columns<Sum, BFloat16, double, Squared>,
-      merge<Sum, double>,    finish_root<float, double>};
+  table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)][BP_BF16] =
+      of_bf16<Sum, Squared>(run_bf16_sum<Squared>, finish_root<float, double>);
   add_root<double>(table.reducers[static_cast<uint32_t>(Reduce::root_of_squares)], BP_F64);
   add_extremes<Max, MaxOfVectors>(table.reducers[static_cast<uint32_t>(Reduce::max)]);
   add_extremes<Min, MinOfVectors>(table.reducers[static_cast<uint32_t>(Reduce::min)]);

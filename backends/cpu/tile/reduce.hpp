@@ -37,7 +37,7 @@ struct Reducer {
 };
 
 // Of f32, f64, i64 and the complex ones for sums and products, of all real types for the others, but for
-// those that are computed in f32 (f16, bf16). Sums and roots there are of bf16, which finish in f32.
+// those that are computed in f32 (f16, bf16). Sums, products and roots there are of bf16, which finish in f32.
 Reducer find_reducer(Reduce what, uint32_t dtype);
 
 }  // namespace bp::cpu::tile
